@@ -1,0 +1,5 @@
+//! Small dense symmetric matrices in f64.
+
+mod symmetric;
+
+pub use symmetric::{eigen, extreme_eigenvalues, square_root, tridiagonal_extremes};

@@ -1,0 +1,203 @@
+//! Eigenvalues of symmetric matrices: closed forms for d ≤ 3, Jacobi's rotations else (no decomposition that can fail
+//! to converge on an ordinary matrix).
+
+/// (smallest, largest) eigenvalue of a row-major symmetric d × d matrix.
+pub fn extreme_eigenvalues(a: &[f64], d: usize) -> (f64, f64) {
+    match d {
+        1 => (a[0], a[0]),
+        2 => {
+            let (mean, half) = (0.5 * (a[0] + a[3]), 0.5 * (a[0] - a[3]));
+            let radius = half.hypot(a[1]);
+            (mean - radius, mean + radius)
+        }
+        3 => extreme_eigenvalues_3(a),
+        _ => {
+            let (values, _) = eigen(a, d);
+            (values[0], values[d - 1])
+        }
+    }
+}
+
+/// Roots of the characteristic polynomial by its trigonometric solution; about 1e-15 of the largest entry off.
+fn extreme_eigenvalues_3(a: &[f64]) -> (f64, f64) {
+    let mean = (a[0] + a[4] + a[8]) / 3.0;
+    let (x, y, z) = (a[0] - mean, a[4] - mean, a[8] - mean);
+    let (b, c, e) = (a[1], a[2], a[5]);
+    let p = ((x * x + y * y + z * z + 2.0 * (b * b + c * c + e * e)) / 6.0).sqrt();
+    if p == 0.0 {
+        return (mean, mean);
+    }
+    let determinant = x * (y * z - e * e) - b * (b * z - e * c) + c * (b * e - y * c);
+    let angle = (0.5 * determinant / (p * p * p)).clamp(-1.0, 1.0).acos() / 3.0;
+    let third = std::f64::consts::TAU / 3.0;
+    (mean + 2.0 * p * (angle + third).cos(), mean + 2.0 * p * angle.cos())
+}
+
+/// Eigenvalues in ascending order and unit eigenvectors, one a row, of a row-major symmetric d × d matrix: cyclic
+/// Jacobi (Golub and Van Loan, 8.5), quadratic in the end, accurate to a few ulps of the norm.
+pub fn eigen(a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut a = a.to_vec();
+    let mut v = vec![0.0; d * d];
+    (0..d).for_each(|k| v[k * d + k] = 1.0);
+    let norm: f64 = a.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for _ in 0..60 {
+        let off: f64 = (0..d).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * d + j].powi(2)).sum();
+        if !(off.sqrt() > 1e-16 * norm) {
+            break;
+        }
+        for p in 0..d {
+            for q in p + 1..d {
+                rotate(&mut a, &mut v, d, p, q);
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..d).collect();
+    order.sort_by(|&i, &j| a[i * d + i].total_cmp(&a[j * d + j]));
+    let values = order.iter().map(|&k| a[k * d + k]).collect();
+    let vectors = order.iter().flat_map(|&k| v[k * d..(k + 1) * d].to_vec()).collect();
+    (values, vectors)
+}
+
+/// Annihilates a_pq.
+fn rotate(a: &mut [f64], v: &mut [f64], d: usize, p: usize, q: usize) {
+    let apq = a[p * d + q];
+    if apq == 0.0 {
+        return;
+    }
+    let tau = (a[q * d + q] - a[p * d + p]) / (2.0 * apq);
+    let t = if tau.is_finite() { tau.signum() / (tau.abs() + tau.hypot(1.0)) } else { 0.0 };
+    let c = 1.0 / t.hypot(1.0);
+    let s = t * c;
+    for k in 0..d {
+        let (x, y) = (a[k * d + p], a[k * d + q]);
+        (a[k * d + p], a[k * d + q]) = (c * x - s * y, s * x + c * y);
+    }
+    for k in 0..d {
+        let (x, y) = (a[p * d + k], a[q * d + k]);
+        (a[p * d + k], a[q * d + k]) = (c * x - s * y, s * x + c * y);
+        let (x, y) = (v[p * d + k], v[q * d + k]);
+        (v[p * d + k], v[q * d + k]) = (c * x - s * y, s * x + c * y);
+    }
+    (a[p * d + q], a[q * d + p]) = (0.0, 0.0);
+}
+
+/// The symmetric positive semi-definite root; rounding below 0 counts as 0.
+pub fn square_root(a: &[f64], d: usize) -> Vec<f64> {
+    let (values, vectors) = eigen(a, d);
+    let mut root = vec![0.0; d * d];
+    for (k, value) in values.iter().enumerate() {
+        let (s, v) = (value.max(0.0).sqrt(), &vectors[k * d..(k + 1) * d]);
+        for i in 0..d {
+            (0..d).for_each(|j| root[i * d + j] += s * v[i] * v[j]);
+        }
+    }
+    root
+}
+
+/// (smallest, largest) eigenvalue of the symmetric tridiagonal matrix with this diagonal and off-diagonal, by bisection
+/// on Sturm counts (Golub and Van Loan, 8.4).
+pub fn tridiagonal_extremes(diagonal: &[f64], off: &[f64]) -> (f64, f64) {
+    let n = diagonal.len();
+    let radius = |k: usize| (if k > 0 { off[k - 1].abs() } else { 0.0 }) + (if k + 1 < n { off[k].abs() } else { 0.0 });
+    let low = (0..n).map(|k| diagonal[k] - radius(k)).fold(f64::INFINITY, f64::min);
+    let high = (0..n).map(|k| diagonal[k] + radius(k)).fold(f64::NEG_INFINITY, f64::max);
+    let below = |x: f64| {
+        let mut q = 1.0;
+        let mut count = 0;
+        for k in 0..n {
+            let coupling = if k > 0 { off[k - 1] * off[k - 1] / q } else { 0.0 };
+            q = diagonal[k] - x - coupling;
+            if q == 0.0 {
+                q = f64::MIN_POSITIVE;
+            }
+            count += usize::from(q < 0.0);
+        }
+        count
+    };
+    let bisect = |wanted: usize| {
+        let (mut lo, mut hi) = (low, high);
+        for _ in 0..60 {
+            let middle = 0.5 * (lo + hi);
+            if below(middle) > wanted { hi = middle } else { lo = middle }
+        }
+        0.5 * (lo + hi)
+    };
+    (bisect(0), bisect(n - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Stream};
+
+    fn random(d: usize, seed: u32) -> Vec<f64> {
+        let mut s = Stream::new(9, Purpose::Sample, [d as u32, seed, 0]);
+        let mut a = vec![0.0; d * d];
+        for i in 0..d {
+            for j in 0..=i {
+                a[i * d + j] = s.normal();
+                a[j * d + i] = a[i * d + j];
+            }
+        }
+        a
+    }
+
+    #[test]
+    fn eigenvectors_reconstruct_and_are_orthonormal() {
+        for d in [1, 2, 3, 4, 7, 11, 30] {
+            for seed in 0..5 {
+                let a = random(d, seed);
+                let (values, v) = eigen(&a, d);
+                assert!(values.windows(2).all(|w| w[0] <= w[1]));
+                for i in 0..d {
+                    for j in 0..d {
+                        let entry: f64 = (0..d).map(|k| values[k] * v[k * d + i] * v[k * d + j]).sum();
+                        assert!((entry - a[i * d + j]).abs() < 1e-12 * d as f64);
+                        let gram: f64 = (0..d).map(|k| v[i * d + k] * v[j * d + k]).sum();
+                        assert!((gram - f64::from(i == j)).abs() < 1e-13 * d as f64);
+                    }
+                }
+                let (lo, hi) = extreme_eigenvalues(&a, d);
+                assert!((lo - values[0]).abs() < 1e-13 * d as f64 && (hi - values[d - 1]).abs() < 1e-13 * d as f64);
+            }
+        }
+    }
+
+    /// Zero, diagonal and repeated matrices (O30): nothing to converge to, no NaN.
+    #[test]
+    fn degenerate_matrices() {
+        for d in [1, 2, 3, 5, 50] {
+            let mut identity = vec![0.0; d * d];
+            assert_eq!(extreme_eigenvalues(&identity, d), (0.0, 0.0));
+            (0..d).for_each(|k| identity[k * d + k] = 2.0);
+            let (lo, hi) = extreme_eigenvalues(&identity, d);
+            assert!((lo - 2.0).abs() < 1e-15 && (hi - 2.0).abs() < 1e-15);
+            assert_eq!(square_root(&identity, d)[0], 2f64.sqrt());
+        }
+    }
+
+    #[test]
+    fn sturm_bisection_finds_the_ends() {
+        let (diagonal, off) = ([2.0, -1.0, 0.5, 3.0], [0.7, 1.1, -0.4]);
+        let mut a = vec![0.0; 16];
+        (0..4).for_each(|k| a[k * 5] = diagonal[k]);
+        (0..3).for_each(|k| (a[k * 4 + k + 1], a[(k + 1) * 4 + k]) = (off[k], off[k]));
+        let (values, _) = eigen(&a, 4);
+        let (lo, hi) = tridiagonal_extremes(&diagonal, &off);
+        assert!((lo - values[0]).abs() < 1e-12 && (hi - values[3]).abs() < 1e-12);
+        assert_eq!(tridiagonal_extremes(&[5.0], &[]), (5.0, 5.0));
+    }
+
+    #[test]
+    fn root_squares_to_the_matrix() {
+        let d = 4;
+        let b = random(d, 3);
+        let a: Vec<f64> =
+            (0..d * d).map(|k| (0..d).map(|l| b[k / d * d + l] * b[k % d * d + l]).sum::<f64>()).collect();
+        let r = square_root(&a, d);
+        for k in 0..d * d {
+            let entry: f64 = (0..d).map(|l| r[k / d * d + l] * r[l * d + k % d]).sum();
+            assert!((entry - a[k]).abs() < 1e-13 * d as f64 * 10.0);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A probability measure given as weighted points: what a user hands to a fit.
+
+use crate::error::{Error, Result};
+
+/// A discrete probability measure `Σ_j w_j δ_{y_j}` on `R^d`, checked once and for all: at least one point, finite
+/// coordinates, weights that are non-negative and sum to 1.
+///
+/// # Example
+/// ```
+/// let square = wgpca::Measure::uniform("square", vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0], 2)?;
+/// assert_eq!((square.len(), square.dim()), (4, 2));
+/// assert_eq!(square.weights()[0], 0.25);
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    name: String,
+    points: Vec<f64>,
+    weights: Vec<f64>,
+    dim: usize,
+}
+
+impl Measure {
+    /// Equal weights on `points`, row-major `n × dim`.
+    ///
+    /// # Errors
+    /// [`Error::Points`] if there is no point, if the length is no multiple of `dim`, or if a coordinate is not finite.
+    pub fn uniform(name: impl Into<String>, points: Vec<f64>, dim: usize) -> Result<Self> {
+        let name = name.into();
+        let n = check_points(&name, &points, dim)?;
+        Ok(Measure { name, points, weights: vec![1.0 / n as f64; n], dim })
+    }
+
+    /// Weights of any positive sum, normalised to 1 in f64. A weight may be 0.
+    ///
+    /// # Errors
+    /// As [`Measure::uniform`], and [`Error::Weights`] if there is not one weight a point, if one is negative or not
+    /// finite, or if all are 0.
+    pub fn weighted(name: impl Into<String>, points: Vec<f64>, dim: usize, mut weights: Vec<f64>) -> Result<Self> {
+        let name = name.into();
+        let n = check_points(&name, &points, dim)?;
+        normalise_weights(&name, n, &mut weights)?;
+        Ok(Measure { name, points, weights, dim })
+    }
+
+    /// The name under which tables, pictures and messages speak of it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Coordinates, row-major `n × d`.
+    pub fn points(&self) -> &[f64] {
+        &self.points
+    }
+
+    /// Weights, one a point, sum 1.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// Number of points n.
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Never true; a measure has at least one point.
+    pub fn is_empty(&self) -> bool {
+        self.weights.is_empty()
+    }
+
+    /// Dimension d of the space.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+}
+
+/// Number of points, after every check.
+pub(crate) fn check_points(cloud: &str, points: &[f64], dim: usize) -> Result<usize> {
+    if dim == 0 {
+        return Err(Error::points(cloud, "its points have no coordinates; d must be at least 1"));
+    }
+    if points.is_empty() {
+        return Err(Error::points(cloud, "it has no points; a measure needs at least one"));
+    }
+    if !points.len().is_multiple_of(dim) {
+        let problem = format!("{} numbers are not whole points of {dim} coordinates", points.len());
+        return Err(Error::points(cloud, problem));
+    }
+    if let Some(k) = points.iter().position(|v| !v.is_finite()) {
+        return Err(Error::Points {
+            cloud: cloud.into(),
+            point: Some(k / dim),
+            coordinate: Some(k % dim),
+            problem: format!("it is {}; remove the point or repair its value (indices count from 0)", points[k]),
+        });
+    }
+    Ok(points.len() / dim)
+}
+
+/// Divides by the sum, after every check.
+pub(crate) fn normalise_weights(cloud: &str, n: usize, weights: &mut [f64]) -> Result<()> {
+    if weights.len() != n {
+        let problem = format!("{} weights for {n} points; give one a point", weights.len());
+        return Err(Error::weights(cloud, None, problem));
+    }
+    if let Some(k) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+        let problem = format!("it is {}; a weight is a finite number of at least 0 (indices count from 0)", weights[k]);
+        return Err(Error::weights(cloud, Some(k), problem));
+    }
+    // Divide by the largest first: the sum of weights near the ends of f64's range must not overflow.
+    let top = weights.iter().fold(0.0, |a: f64, &w| a.max(w));
+    if top == 0.0 {
+        return Err(Error::weights(cloud, None, "all are 0; at least one must be positive"));
+    }
+    weights.iter_mut().for_each(|w| *w /= top);
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= sum);
+    Ok(())
+}

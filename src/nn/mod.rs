@@ -1,0 +1,17 @@
+//! Multilayer perceptrons with every derivative written out by hand (D1–D4 of `docs/derivations.md`).
+//!
+//! Hidden layers l = 1..L: `z_l = W_l a_{l−1} + b_l`, `a_l = σ(z_l)`, `a_0 = u`; the last layer is linear. A batch stacks
+//! samples as rows, so each product below is one matrix product; everything a pass needs lies in a [`Pass`] that the
+//! caller owns.
+
+pub mod activation;
+mod adam;
+mod eigenvalue;
+mod mlp;
+mod pass;
+mod potential;
+
+pub use activation::Activation;
+pub use adam::Adam;
+pub use mlp::Mlp;
+pub use pass::Pass;

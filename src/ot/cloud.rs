@@ -1,0 +1,215 @@
+//! A cloud as the kernels read it: in k-d order, one axis after the other, padded to whole tiles, moved and scaled so
+//! that the exponent of the kernel is minus the squared distance.
+
+use super::points::Points;
+use crate::real::Real;
+use crate::simd::{TILE, padded};
+
+/// Rows of a tile.
+pub(crate) const ROWS: usize = 4;
+/// Points of a leaf that becomes one point of the coarser cloud.
+const LEAF: usize = 8;
+
+/// Neighbours in space are neighbours in memory, so that tiles of the kernel are far apart or near as a whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Cloud<T> {
+    /// Number of points.
+    pub n: usize,
+    /// Dimension.
+    pub d: usize,
+    /// Coordinates, axis k at `k · padded .. `; 0 on the padding.
+    pub axes: Vec<T>,
+    /// Weights; 0 on the padding.
+    pub weights: Vec<T>,
+    /// log₂ of the weights; −∞ where they are 0.
+    pub log_weights: Vec<T>,
+    /// Position p holds input point `order[p]`.
+    pub order: Vec<u32>,
+    keys: Vec<u64>,
+}
+
+impl<T> Default for Cloud<T> {
+    fn default() -> Self {
+        Cloud {
+            n: 0,
+            d: 0,
+            axes: vec![],
+            weights: vec![],
+            log_weights: vec![],
+            order: vec![],
+            keys: vec![],
+        }
+    }
+}
+
+impl<T: Real> Cloud<T> {
+    /// Length of an axis.
+    pub fn padded(&self) -> usize {
+        padded(self.n)
+    }
+
+    /// Coordinate k of every point.
+    pub fn axis(&self, k: usize) -> &[T] {
+        let p = self.padded();
+        &self.axes[k * p..(k + 1) * p]
+    }
+
+    fn resize(&mut self, n: usize, d: usize) {
+        (self.n, self.d) = (n, d);
+        let p = self.padded();
+        self.axes.clear();
+        self.axes.resize(p * d, T::ZERO);
+        self.weights.clear();
+        self.weights.resize(p, T::ZERO);
+        self.log_weights.clear();
+        self.log_weights.resize(p, T::from_f64(f64::NEG_INFINITY));
+    }
+
+    fn set_weight(&mut self, p: usize, weight: T) {
+        self.weights[p] = weight;
+        self.log_weights[p] = T::from_f64(weight.to_f64().log2());
+    }
+
+    /// Takes `(x − centre) · factor` of the points. Allocates only when they are more than ever before.
+    pub fn set(&mut self, points: &Points<T>, centre: &[f64], factor: f64) {
+        let (n, d) = (points.len(), points.dim());
+        self.resize(n, d);
+        self.order.clear();
+        self.order.extend(0..n as u32);
+        self.keys.resize(n, 0);
+        halve(points.coords(), d, &mut self.order, &mut self.keys);
+        let padded = self.padded();
+        for p in 0..n {
+            let i = self.order[p] as usize;
+            for k in 0..d {
+                self.axes[k * padded + p] = T::from_f64((points.coords()[i * d + k].to_f64() - centre[k]) * factor);
+            }
+            self.set_weight(p, points.weights()[i]);
+        }
+    }
+
+    /// Takes the weighted means of runs of [`LEAF`] points of a finer cloud, with their masses: the slow modes of the
+    /// fine problem are those of the coarse one. `factor` scales the coordinates.
+    pub fn set_coarse(&mut self, fine: &Cloud<T>, factor: f64) {
+        let n = fine.n.div_ceil(LEAF);
+        self.resize(n, fine.d);
+        self.order.clear();
+        self.order.extend(0..n as u32);
+        let padded = self.padded();
+        for p in 0..n {
+            let leaf = p * LEAF..((p + 1) * LEAF).min(fine.n);
+            let mass: f64 = fine.weights[leaf.clone()].iter().map(|w| w.to_f64()).sum();
+            for k in 0..fine.d {
+                let axis = &fine.axis(k)[leaf.clone()];
+                let mean: f64 = if mass > 0.0 {
+                    axis.iter().zip(&fine.weights[leaf.clone()]).map(|(v, w)| v.to_f64() * w.to_f64()).sum::<f64>() / mass
+                } else {
+                    axis[0].to_f64()
+                };
+                self.axes[k * padded + p] = T::from_f64(mean * factor);
+            }
+            self.set_weight(p, T::from_f64(mass));
+        }
+    }
+}
+
+/// A number that sorts as the coordinate does (as f32, which is enough for an order), ties by index.
+fn key<T: Real>(value: T, index: u32) -> u64 {
+    let bits = (value.to_f64() as f32).to_bits();
+    let sortable = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
+    u64::from(sortable) << 32 | u64::from(index)
+}
+
+/// Halves along the widest axis, in whole tiles where there are several, down to [`ROWS`] points.
+fn halve<T: Real>(coords: &[T], d: usize, order: &mut [u32], keys: &mut [u64]) {
+    let n = order.len();
+    let unit = if n > 2 * TILE {
+        TILE
+    } else if n > 2 * LEAF {
+        LEAF
+    } else {
+        ROWS
+    };
+    let half = (n / 2).next_multiple_of(unit);
+    if n <= ROWS || half >= n {
+        return;
+    }
+    let (mut axis, mut widest) = (0, -1.0);
+    for k in 0..d {
+        let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
+        for &i in order.iter() {
+            let v = coords[i as usize * d + k].to_f64();
+            (lo, hi) = (lo.min(v), hi.max(v));
+        }
+        if hi - lo > widest {
+            (axis, widest) = (k, hi - lo);
+        }
+    }
+    for (key_out, &i) in keys.iter_mut().zip(order.iter()) {
+        *key_out = key(coords[i as usize * d + axis], i);
+    }
+    keys.select_nth_unstable(half);
+    for (o, key) in order.iter_mut().zip(keys.iter()) {
+        *o = *key as u32;
+    }
+    let (left, right) = order.split_at_mut(half);
+    let (left_keys, right_keys) = keys.split_at_mut(half);
+    halve(coords, d, left, left_keys);
+    halve(coords, d, right, right_keys);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Stream};
+
+    fn random(n: usize, d: usize) -> Points<f64> {
+        let mut s = Stream::new(5, Purpose::Sample, [n as u32, d as u32, 0]);
+        let coords: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
+        Points::uniform(&coords, d).unwrap()
+    }
+
+    #[test]
+    fn order_is_a_permutation_and_the_rest_is_padding() {
+        for (n, d) in [(1, 1), (3, 2), (4, 3), (5, 1), (17, 3), (64, 2), (100, 5), (1023, 3), (1025, 3)] {
+            let points = random(n, d);
+            let mut cloud = Cloud::default();
+            cloud.set(&points, &vec![0.5; d], 2.0);
+            let mut order = cloud.order.clone();
+            order.sort_unstable();
+            assert!(order.iter().enumerate().all(|(k, &o)| k == o as usize));
+            for p in 0..n {
+                for k in 0..d {
+                    let expected = (points.coords()[cloud.order[p] as usize * d + k] - 0.5) * 2.0;
+                    assert_eq!(cloud.axis(k)[p], expected);
+                }
+            }
+            assert!(cloud.weights[n..].iter().all(|&w| w == 0.0));
+            assert!(cloud.log_weights[n..].iter().all(|&w| w == f64::NEG_INFINITY));
+        }
+    }
+
+    #[test]
+    fn tiles_are_compact() {
+        let points = random(1024, 2);
+        let mut cloud = Cloud::default();
+        cloud.set(&points, &[0.0; 2], 1.0);
+        let spread = |axis: &[f64]| axis.iter().fold(0.0f64, |a, &v| a.max((v - axis[0]).abs()));
+        let mean: f64 = (0..64).map(|t| spread(&cloud.axis(0)[t * 16..t * 16 + 16])).sum::<f64>() / 64.0;
+        assert!(mean < 1.0, "tiles of 16 neighbours span {mean} of a cloud that spans 6");
+    }
+
+    #[test]
+    fn coarse_cloud_keeps_mass_and_mean() {
+        let points = random(100, 2);
+        let weights: Vec<f64> = (0..100).map(|i| if i % 3 == 0 { 0.0 } else { i as f64 }).collect();
+        let points = Points::weighted(points.coords(), 2, &weights).unwrap();
+        let (mut fine, mut coarse) = (Cloud::default(), Cloud::default());
+        fine.set(&points, &[0.0; 2], 1.0);
+        coarse.set_coarse(&fine, 1.0);
+        assert_eq!(coarse.n, 13);
+        let moment = |c: &Cloud<f64>, k| crate::real::dot(&c.weights, c.axis(k));
+        assert!((coarse.weights.iter().sum::<f64>() - 1.0).abs() < 1e-14);
+        (0..2).for_each(|k| assert!((moment(&coarse, k) - moment(&fine, k)).abs() < 1e-14));
+    }
+}

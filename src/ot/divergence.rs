@@ -1,0 +1,210 @@
+//! The Sinkhorn divergence and its gradient.
+
+use super::cloud::Cloud;
+use super::points::{Points, moments};
+use super::problem::Pair;
+use super::solver::{Solve, Stop};
+use super::{Report, Sinkhorn};
+use crate::error::{Error, Result};
+use crate::pool::join;
+use crate::real::Real;
+use crate::simd::Isa;
+
+/// Dual potentials of OT_ε(x, y), in the units of the cost and the order of the points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Potentials<T> {
+    /// One a point of x.
+    pub f: Vec<T>,
+    /// One a point of y.
+    pub g: Vec<T>,
+}
+
+/// A Sinkhorn divergence with all that was found on the way.
+#[derive(Clone, Debug)]
+pub struct Divergence<T> {
+    /// S_ε(x, y).
+    pub value: f64,
+    /// OT_ε(x, y).
+    pub ot_xy: f64,
+    /// OT_ε(x, x).
+    pub ot_xx: f64,
+    /// OT_ε(y, y).
+    pub ot_yy: f64,
+    /// The ε that was used.
+    pub epsilon: f64,
+    /// ∂S_ε/∂x, row-major n × d (D5).
+    pub gradient: Vec<T>,
+    /// Potentials of OT_ε(x, y).
+    pub potentials: Potentials<T>,
+    /// The worst of the three solves: status, iterations, marginal error.
+    pub report: Report,
+}
+
+/// S_ε(x, y), its gradient in x, and what was reached.
+///
+/// Runs on the calling thread, or over the workers of the [`Pool`](crate::Pool) in which it is called.
+///
+/// # Errors
+/// [`Error::Parameter`] for a setting out of range, [`Error::Points`] if the dimensions differ. A solve that does not
+/// converge is no error: see [`Divergence::report`].
+///
+/// # Example
+/// ```
+/// use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
+/// let x = Points::uniform(&[0.0f64, 0.0, 1.0, 0.0], 2)?;
+/// let y = Points::uniform(&[0.0f64, 1.0, 10.0, 10.0], 2)?;
+/// let s = divergence(&x, &y, &Sinkhorn { epsilon: Epsilon::Fixed(1e-3), ..Default::default() })?;
+/// assert_eq!(s.report.status, Status::Converged);
+/// assert!((s.value - 91.0).abs() < 1e-6); // (1 + 81 + 100) / 2
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+pub fn divergence<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn) -> Result<Divergence<T>> {
+    solve(x, y, settings, None)
+}
+
+/// [`divergence`] started from known potentials, say those of a nearby problem; only `g` is used.
+///
+/// # Errors
+/// As [`divergence`], and [`Error::Parameter`] if `g` has not one finite number a point of y.
+pub fn divergence_from<T: Real>(
+    x: &Points<T>,
+    y: &Points<T>,
+    settings: &Sinkhorn,
+    start: &Potentials<T>,
+) -> Result<Divergence<T>> {
+    if start.g.len() != y.len() || start.g.iter().any(|g| !g.is_finite()) {
+        return Err(Error::parameter("potentials", format!("g must hold {} finite numbers, one a point of y", y.len())));
+    }
+    solve(x, y, settings, Some(&start.g))
+}
+
+fn solve<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn, start: Option<&[T]>) -> Result<Divergence<T>> {
+    settings.validate()?;
+    if x.dim() != y.dim() {
+        let problem = format!("x has {} coordinates, y has {}; both must lie in the same space", x.dim(), y.dim());
+        return Err(Error::points("points", problem));
+    }
+    let epsilon = settings.epsilon.value(x, y);
+    let mut work = Divergences::default();
+    let mut gradient = vec![T::ZERO; x.coords().len()];
+    let (cross, own) = work.gradient(x, y, epsilon, settings, start, &mut gradient);
+    let target = work.target(settings);
+    let value = work.value();
+    Ok(Divergence {
+        value: value.xy - 0.5 * value.xx - 0.5 * value.yy,
+        ot_xy: value.xy,
+        ot_xx: value.xx,
+        ot_yy: value.yy,
+        epsilon,
+        gradient,
+        potentials: work.potentials(),
+        report: cross.and(own).and(target),
+    })
+}
+
+/// The three OT terms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Value {
+    pub xy: f64,
+    pub xx: f64,
+    pub yy: f64,
+}
+
+/// Solves between clouds of about the same size, with the memory they keep from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Divergences<T> {
+    x: Cloud<T>,
+    y: Cloud<T>,
+    cross: Solve<T>,
+    own: Solve<T>,
+    target: Solve<T>,
+    cross_means: Vec<T>,
+    own_means: Vec<T>,
+    /// Length of a unit of the scaled coordinates; its square is ε ln 2.
+    unit: f64,
+}
+
+impl<T: Real> Divergences<T> {
+    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). Returns both reports. `start` holds potentials g.
+    pub fn gradient(
+        &mut self,
+        x: &Points<T>,
+        y: &Points<T>,
+        epsilon: f64,
+        settings: &Sinkhorn,
+        start: Option<&[T]>,
+        gradient: &mut [T],
+    ) -> (Report, Report) {
+        let (n, m, d) = (x.len(), y.len(), x.dim());
+        self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
+        // Differences from a point between the clouds keep the digits that a common offset would cost.
+        let (centre, _) = moments(y);
+        self.x.set(x, &centre, 1.0 / self.unit);
+        self.y.set(y, &centre, 1.0 / self.unit);
+        self.cross_means.resize(n * d, T::ZERO);
+        self.own_means.resize(n * d, T::ZERO);
+        let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
+        let isa = Isa::best();
+        let Divergences { x: cx, y: cy, cross, own, cross_means, own_means, unit, .. } = self;
+        let (pair, own_pair) = (Pair { isa, x: cx, y: cy }, Pair { isa, x: cx, y: cx });
+        let reports = join(
+            n * m >= 1 << 16,
+            || {
+                let memory = settings.kernel_memory;
+                let report = match start {
+                    Some(g) => cross.warm(pair, memory, stop, g, 1.0 / (*unit * *unit)),
+                    None => cross.cross(pair, memory, stop),
+                };
+                cross.problem.rows(pair, &cross.beta, cross_means);
+                report
+            },
+            || {
+                let report = own.symmetric(own_pair, settings.kernel_memory, stop);
+                own.problem.rows(own_pair, &own.beta, own_means);
+                report
+            },
+        );
+        let unit = T::from_f64(2.0 * *unit);
+        for (p, &i) in cx.order.iter().enumerate() {
+            for k in 0..d {
+                let difference = own_means[p * d + k] - cross_means[p * d + k];
+                gradient[i as usize * d + k] = unit * cx.weights[p] * difference;
+            }
+        }
+        reports
+    }
+
+    /// Solves (y, y) of the last clouds, for the value.
+    pub fn target(&mut self, settings: &Sinkhorn) -> Report {
+        let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
+        let pair = Pair { isa: Isa::best(), x: &self.y, y: &self.y };
+        self.target.symmetric(pair, settings.kernel_memory, stop)
+    }
+
+    /// The OT terms of the last solves.
+    pub fn value(&self) -> Value {
+        let isa = Isa::best();
+        let ot = |solve: &Solve<T>, x, y| {
+            let (a, b) = solve.problem.dual_sums(Pair { isa, x, y }, &solve.beta);
+            self.unit * self.unit * (a + b)
+        };
+        Value {
+            xy: ot(&self.cross, &self.x, &self.y),
+            xx: ot(&self.own, &self.x, &self.x),
+            yy: ot(&self.target, &self.y, &self.y),
+        }
+    }
+
+    fn potentials(&mut self) -> Potentials<T> {
+        let pair = Pair { isa: Isa::best(), x: &self.x, y: &self.y };
+        let Solve { problem, beta, .. } = &mut self.cross;
+        let (f, g) = problem.potentials(pair, beta);
+        let unit = T::from_f64(self.unit * self.unit);
+        let place = |sorted: &[T], order: &[u32]| {
+            let mut out = vec![T::ZERO; order.len()];
+            order.iter().zip(sorted).for_each(|(&i, &v)| out[i as usize] = v * unit);
+            out
+        };
+        Potentials { f: place(f, &self.x.order), g: place(g, &self.y.order) }
+    }
+}

@@ -1,0 +1,119 @@
+//! Entropic optimal transport between point clouds.
+//!
+//! Cost `C_ij = |x_i − y_j|²` (no ½). `OT_ε(x, y) = min_P ⟨P, C⟩ + ε KL(P | a ⊗ b)`, and the Sinkhorn divergence
+//! `S_ε(x, y) = OT_ε(x, y) − ½ OT_ε(x, x) − ½ OT_ε(y, y)`, which tends to `W₂²` as ε → 0. Dual potentials:
+//! `P_ij = a_i b_j exp((f_i + g_j − C_ij)/ε)`.
+//!
+//! The algorithm: both clouds in k-d order; potentials of a problem eight times coarser as a start; the kernel of the
+//! absorbed potentials stored as tiles, those that cannot matter left out; one fused sweep over them an iteration;
+//! Anderson mixing of the column potential under a safeguard. Above a memory limit the same iteration is streamed.
+
+mod cloud;
+mod divergence;
+mod epsilon;
+mod kernel;
+mod mixing;
+mod points;
+mod problem;
+mod softmin;
+mod solver;
+
+pub use divergence::{Divergence, Potentials, divergence, divergence_from};
+pub(crate) use divergence::Divergences;
+pub use epsilon::Epsilon;
+pub use points::{Points, moments};
+
+use crate::error::{Error, Result};
+
+/// How a Sinkhorn solve is done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sinkhorn {
+    /// Regularisation.
+    pub epsilon: Epsilon,
+    /// L1 error of the column marginal at which a solve ends. The relative error of the gradient is 1 to 6 times it
+    /// (more where the gradient itself nearly vanishes); the error of the value is of its square. In f32 nothing below
+    /// about 1e-6 can be reached.
+    pub tolerance: f64,
+    /// Iterations (both half-updates) of each of the three problems after which a solve ends all the same.
+    pub max_iterations: usize,
+    /// Bytes that the stored kernel of a problem may take. A problem that could take more is streamed instead: memory
+    /// linear in n + m, two exponentials an entry and iteration. 0 streams always.
+    pub kernel_memory: usize,
+}
+
+impl Default for Sinkhorn {
+    fn default() -> Self {
+        Sinkhorn { epsilon: Epsilon::default(), tolerance: 1e-4, max_iterations: 10_000, kernel_memory: 64 << 20 }
+    }
+}
+
+impl Sinkhorn {
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] naming the setting.
+    pub fn validate(&self) -> Result<()> {
+        self.epsilon.validate()?;
+        if !(self.tolerance.is_finite() && self.tolerance > 0.0) {
+            let problem = format!("it is {}; give a number above 0, for instance 1e-4", self.tolerance);
+            return Err(Error::parameter("tolerance", problem));
+        }
+        if self.max_iterations == 0 {
+            return Err(Error::parameter("max iterations", "it is 0; give at least 1"));
+        }
+        Ok(())
+    }
+}
+
+/// How an iteration ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The tolerance was met.
+    Converged,
+    /// It was not, within the allowed iterations; the result is the best that is known and its error is reported.
+    MaxIterations,
+    /// A number left the range of the precision; the result means nothing.
+    Diverged,
+}
+
+impl Status {
+    /// `converged`, `max_iterations` or `diverged`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Converged => "converged",
+            Status::MaxIterations => "max_iterations",
+            Status::Diverged => "diverged",
+        }
+    }
+
+    fn worse(self, other: Status) -> Status {
+        let rank = |s| [Status::Converged, Status::MaxIterations, Status::Diverged].iter().position(|&t| t == s);
+        if rank(self) >= rank(other) { self } else { other }
+    }
+}
+
+/// What a solve reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Report {
+    /// How it ended.
+    pub status: Status,
+    /// Iterations done.
+    pub iterations: usize,
+    /// L1 error of the column marginal at the end (rows are exact).
+    pub marginal_error: f64,
+}
+
+impl Report {
+    /// Both converged, at the larger error and count.
+    pub(crate) fn and(self, other: Report) -> Report {
+        Report {
+            status: self.status.worse(other.status),
+            iterations: self.iterations.max(other.iterations),
+            marginal_error: if self.marginal_error >= other.marginal_error {
+                self.marginal_error
+            } else {
+                other.marginal_error
+            },
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Point clouds as the solver takes them: borrowed rows and weights.
+
+use crate::error::{Error, Result};
+use crate::measure::{Measure, check_points, normalise_weights};
+use crate::real::{Real, cast, widen};
+
+/// A weighted point cloud in precision `T`, row-major `n × d`.
+///
+/// # Example
+/// ```
+/// use wgpca::ot::Points;
+/// let x = Points::uniform(&[0.0f64, 0.0, 1.0, 0.0], 2)?;
+/// assert_eq!((x.len(), x.dim()), (2, 2));
+/// assert!(Points::weighted(&[0.0f64, 1.0], 1, &[1.0, -1.0]).is_err());
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Points<T> {
+    coords: Vec<T>,
+    weights: Vec<T>,
+    dim: usize,
+}
+
+impl<T: Real> Points<T> {
+    /// Equal weights.
+    ///
+    /// # Errors
+    /// [`Error::Points`] for no point, a length that is no multiple of `dim`, or a coordinate that is not finite.
+    pub fn uniform(coords: &[T], dim: usize) -> Result<Self> {
+        let n = check_points("points", &widen(coords), dim)?;
+        Ok(Points { coords: coords.to_vec(), weights: vec![T::from_f64(1.0 / n as f64); n], dim })
+    }
+
+    /// Weights of any positive sum; they are normalised in f64.
+    ///
+    /// # Errors
+    /// As [`Points::uniform`], and [`Error::Weights`] for a wrong length, a negative or non-finite weight, or all 0.
+    pub fn weighted(coords: &[T], dim: usize, weights: &[T]) -> Result<Self> {
+        let n = check_points("points", &widen(coords), dim)?;
+        let mut w = widen(weights);
+        normalise_weights("points", n, &mut w)?;
+        Ok(Points { coords: coords.to_vec(), weights: cast(&w), dim })
+    }
+
+    /// Coordinates, row-major `n × d`.
+    pub fn coords(&self) -> &[T] {
+        &self.coords
+    }
+
+    /// Weights, sum 1.
+    pub fn weights(&self) -> &[T] {
+        &self.weights
+    }
+
+    /// Number of points n.
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Never true; a cloud has at least one point.
+    pub fn is_empty(&self) -> bool {
+        self.weights.is_empty()
+    }
+
+    /// Dimension d.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// `n` points of equal weight for the engine to write into.
+    pub(crate) fn buffer(n: usize, dim: usize) -> Self {
+        Points { coords: vec![T::ZERO; n * dim], weights: vec![T::from_f64(1.0 / n as f64); n], dim }
+    }
+
+    /// The coordinates, to be overwritten with finite numbers.
+    pub(crate) fn coords_mut(&mut self) -> &mut [T] {
+        &mut self.coords
+    }
+
+    /// Checked input moved and scaled: (y − centre) / scale.
+    pub(crate) fn normalised(measure: &Measure, centre: &[f64], scale: f64) -> Self {
+        let d = measure.dim();
+        let coords = measure.points().iter().enumerate().map(|(k, v)| T::from_f64((v - centre[k % d]) / scale)).collect();
+        Points { coords, weights: cast(measure.weights()), dim: d }
+    }
+}
+
+impl<T: Real> TryFrom<&Measure> for Points<T> {
+    type Error = Error;
+
+    /// Rounds to `T`.
+    ///
+    /// # Errors
+    /// [`Error::Points`] if a coordinate is beyond the range of `T`.
+    fn try_from(measure: &Measure) -> Result<Self> {
+        let points = Points::normalised(measure, &vec![0.0; measure.dim()], 1.0);
+        check_points(measure.name(), &widen(&points.coords), measure.dim())?;
+        Ok(points)
+    }
+}
+
+/// (mean, total variance Σ w |y − ȳ|²), in f64.
+pub fn moments<T: Real>(points: &Points<T>) -> (Vec<f64>, f64) {
+    let d = points.dim;
+    let mut mean = vec![0.0; d];
+    for (row, w) in points.coords.chunks_exact(d).zip(&points.weights) {
+        for (m, v) in mean.iter_mut().zip(row) {
+            *m += w.to_f64() * v.to_f64();
+        }
+    }
+    let mut variance = 0.0;
+    for (row, w) in points.coords.chunks_exact(d).zip(&points.weights) {
+        let square: f64 = row.iter().zip(&mean).map(|(v, m)| (v.to_f64() - m).powi(2)).sum();
+        variance += w.to_f64() * square;
+    }
+    (mean, variance)
+}

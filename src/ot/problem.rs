@@ -1,0 +1,288 @@
+//! One entropic problem between two clouds in base 2: absorbed potentials F, G, a scaling 2^β of the columns on top of
+//! them, and what one iteration makes of it. `P_ij = a_i b_j 2^(F_i + δ_i + G_j + β_j − |x_i − y_j|²)`.
+
+use super::cloud::Cloud;
+use super::kernel::Kernel;
+use super::softmin::{PARTS, Part, Side, softmin};
+use crate::real::Real;
+use crate::simd::{Isa, Vector, dispatch, math};
+
+/// Where the kernel's entries come from in an iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// Tiles in memory, skipped where they are negligible.
+    #[default]
+    Stored,
+    /// Computed anew: memory linear in n + m.
+    Streamed,
+}
+
+impl Storage {
+    /// Stored if a full n × m kernel takes no more than `memory` bytes.
+    pub fn within<T>(memory: usize, n: usize, m: usize) -> Storage {
+        let bytes = n.saturating_mul(m).saturating_mul(size_of::<T>());
+        if bytes <= memory { Storage::Stored } else { Storage::Streamed }
+    }
+}
+
+/// The clouds of a problem.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair<'a, T> {
+    pub isa: Isa,
+    pub x: &'a Cloud<T>,
+    pub y: &'a Cloud<T>,
+}
+
+/// What one iteration found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sweep {
+    /// L1 error of the column marginal (rows are exact).
+    pub error: f64,
+    /// Dual value over ε ln 2, relative to the absorbed potentials.
+    pub dual: f64,
+    /// A column received so little mass that its update has no digits left.
+    pub lost: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Problem<T> {
+    pub storage: Storage,
+    /// Absorbed potentials, padded; −∞ on padding, and in G where there is no mass.
+    pub f: Vec<T>,
+    pub g: Vec<T>,
+    /// δ_i = −log₂ of the row sums: F + δ is the exact row update for G + β.
+    pub df: Vec<T>,
+    w: Vec<T>,
+    columns: Vec<T>,
+    kernel: Kernel<T>,
+    parts: [Part<T>; PARTS],
+}
+
+dispatch! {
+    /// w = b 2^β.
+    fn scaled_weights<T>(b: &[T], beta: &[T], w: &mut [T]) = scaled_weights_body;
+    /// δ = −log₂ s.
+    fn minus_log2<T>(s: &[T], out: &mut [T]) = minus_log2_body;
+    /// (Σ b |2^−r − 1|, largest r), with r ← 0 where b = 0.
+    fn column_error<T>(b: &[T], r: &mut [T]) -> (f64, T) = column_error_body;
+}
+
+#[inline(always)]
+fn scaled_weights_body<V: Vector>(b: &[V::Scalar], beta: &[V::Scalar], w: &mut [V::Scalar]) {
+    for j in (0..w.len()).step_by(V::LANES) {
+        V::load(&b[j..]).mul(math::exp2(V::load(&beta[j..]))).store(&mut w[j..]);
+    }
+}
+
+#[inline(always)]
+fn minus_log2_body<V: Vector>(s: &[V::Scalar], out: &mut [V::Scalar]) {
+    for j in (0..out.len()).step_by(V::LANES) {
+        V::splat(V::Scalar::ZERO).sub(math::log2(V::load(&s[j..]))).store(&mut out[j..]);
+    }
+}
+
+#[inline(always)]
+fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V::Scalar) {
+    let (zero, one) = (V::splat(V::Scalar::ZERO), V::splat(V::Scalar::ONE));
+    let (mut error, mut top) = (0.0, V::Scalar::ZERO);
+    for j in (0..r.len()).step_by(V::LANES) {
+        let b = V::load(&b[j..]);
+        let residual = V::select_le(b, zero, zero, V::load(&r[j..]));
+        residual.store(&mut r[j..]);
+        let off = math::exp2(zero.sub(residual)).sub(one);
+        error += b.mul(off.max(zero.sub(off))).sum().to_f64();
+        for &v in &r[j..j + V::LANES] {
+            // Written so that NaN wins.
+            top = if v <= top { top } else { v };
+        }
+    }
+    (error, top)
+}
+
+impl<T: Real> Problem<T> {
+    /// Sizes for a pair, and F = G = 0.
+    pub fn set(&mut self, pair: Pair<'_, T>, storage: Storage) {
+        self.storage = storage;
+        let (n, m) = (pair.x.padded(), pair.y.padded());
+        for (v, len) in [(&mut self.f, n), (&mut self.df, n), (&mut self.g, m), (&mut self.columns, m)] {
+            v.clear();
+            v.resize(len, T::ZERO);
+        }
+        self.w.clear();
+        self.w.resize(n.max(m), T::ZERO);
+        if storage == Storage::Stored {
+            self.kernel.set(pair.x, pair.y);
+        }
+        self.close(pair);
+    }
+
+    /// −∞ on the padding, and in G where there is no mass.
+    fn close(&mut self, pair: Pair<'_, T>) {
+        let minus_infinity = T::from_f64(f64::NEG_INFINITY);
+        self.f[pair.x.n..].fill(minus_infinity);
+        for (g, &b) in self.g.iter_mut().zip(&pair.y.weights) {
+            if b == T::ZERO {
+                *g = minus_infinity;
+            }
+        }
+    }
+
+    /// F ← exact rows for G, by a softmin that nothing can underflow.
+    fn update_f(&mut self, pair: Pair<'_, T>) {
+        let Pair { isa, x, y } = pair;
+        let (n, m) = (x.n, y.padded());
+        self.w[..m].copy_from_slice(&y.log_weights);
+        self.df.fill(T::ZERO);
+        let (sx, sy) = (Side { cloud: x, potential: &self.df }, Side { cloud: y, potential: &self.g });
+        softmin(isa, sx, sy, &self.w[..m], &mut self.f[..n], &mut [], &mut self.parts);
+        self.close(pair);
+    }
+
+    /// G ← exact columns for F.
+    fn update_g(&mut self, pair: Pair<'_, T>) {
+        self.update_g_open(pair);
+        self.close(pair);
+    }
+
+    /// [`Problem::update_g`] that leaves the softmin where there is no mass.
+    fn update_g_open(&mut self, pair: Pair<'_, T>) {
+        let Pair { isa, x, y } = pair;
+        let n = x.padded();
+        self.w[..n].copy_from_slice(&x.log_weights);
+        self.columns.fill(T::ZERO);
+        let (sx, sy) = (Side { cloud: x, potential: &self.f }, Side { cloud: y, potential: &self.columns });
+        softmin(isa, sy, sx, &self.w[..n], &mut self.g[..y.n], &mut [], &mut self.parts);
+    }
+
+    /// From any F, G: one iteration in the log domain, which cannot lose a row or a column.
+    pub fn relax(&mut self, pair: Pair<'_, T>) {
+        self.update_f(pair);
+        self.update_g(pair);
+        self.update_f(pair);
+    }
+
+    /// Starts from G given by position, with exact rows.
+    pub fn start_at(&mut self, pair: Pair<'_, T>, g: impl Fn(usize) -> T) {
+        (0..pair.y.n).for_each(|p| self.g[p] = g(p));
+        self.close(pair);
+        self.update_f(pair);
+    }
+
+    /// Starts from the potentials of another problem between `coarse` clouds: each side reads the other's.
+    pub fn start_from(&mut self, pair: Pair<'_, T>, coarse: Pair<'_, T>, from: &Problem<T>, factor: f64) {
+        let Pair { isa, x, y } = pair;
+        let factor = T::from_f64(factor);
+        let mut read = |at: &Cloud<T>, of: &Cloud<T>, potential: &[T], out: &mut [T]| {
+            self.df.resize(at.padded().max(self.df.len()), T::ZERO);
+            self.columns.resize(of.padded().max(self.columns.len()), T::ZERO);
+            self.df.fill(T::ZERO);
+            self.columns.fill(T::ZERO);
+            for ((w, &p), &l) in self.w.iter_mut().zip(potential).zip(&of.log_weights) {
+                *w = if l.is_finite() { p * factor + l } else { l };
+            }
+            let (sa, so) = (Side { cloud: at, potential: &self.df }, Side { cloud: of, potential: &self.columns });
+            softmin(isa, sa, so, &self.w[..of.padded()], &mut out[..at.n], &mut [], &mut self.parts);
+        };
+        read(x, coarse.y, &from.g, &mut self.f);
+        read(y, coarse.x, &from.f, &mut self.g);
+        self.df.resize(x.padded(), T::ZERO);
+        self.columns.resize(y.padded(), T::ZERO);
+        self.close(pair);
+    }
+
+    /// To be called after F or G changed and before [`Problem::sweep`].
+    pub fn build(&mut self, pair: Pair<'_, T>) {
+        if self.storage == Storage::Stored {
+            self.kernel.build(pair.isa, pair.x, pair.y, &self.f, &self.g);
+        }
+    }
+
+    /// One iteration at β: rows exact (in δ), and the residual r of the columns, so that β + r makes columns exact.
+    pub fn sweep(&mut self, pair: Pair<'_, T>, beta: &[T], r: &mut [T]) -> Sweep {
+        let Pair { isa, x, y } = pair;
+        let (n, m) = (x.padded(), y.padded());
+        match self.storage {
+            Storage::Stored => {
+                scaled_weights(isa, &y.weights, beta, &mut self.w[..m]);
+                let sums = &mut self.df;
+                sums.fill(T::ONE);
+                self.kernel.sweep(isa, x.n, &self.w[..m], &x.weights, sums, &mut self.columns);
+                minus_log2(isa, &self.columns, r);
+                crate::simd::slices::log2_in_place(isa, sums);
+                sums.iter_mut().for_each(|s| *s = -*s);
+            }
+            Storage::Streamed => {
+                self.rows(pair, beta, &mut []);
+                for ((w, &l), &d) in self.w.iter_mut().zip(&x.log_weights).zip(&self.df) {
+                    *w = l + d;
+                }
+                let (sx, sy) = (Side { cloud: x, potential: &self.f }, Side { cloud: y, potential: &self.g });
+                softmin(isa, sy, sx, &self.w[..n], &mut r[..y.n], &mut [], &mut self.parts);
+            }
+        }
+        for (r, &b) in r.iter_mut().zip(beta) {
+            *r -= b;
+        }
+        let (error, top) = column_error(isa, &y.weights, r);
+        let dual = crate::real::dot(&y.weights, beta) + crate::real::dot(&x.weights, &self.df);
+        let limit = if T::EPSILON.to_f64() > 1e-10 { 90.0 } else { 900.0 };
+        Sweep { error, dual, lost: top.to_f64() > limit }
+    }
+
+    /// Rows alone at β: δ, and if `means` is not empty the barycentric means of the rows (n × d).
+    pub fn rows(&mut self, pair: Pair<'_, T>, beta: &[T], means: &mut [T]) {
+        let Pair { isa, x, y } = pair;
+        let m = y.padded();
+        match self.storage {
+            Storage::Stored => {
+                scaled_weights(isa, &y.weights, beta, &mut self.w[..m]);
+                self.df.fill(T::ONE);
+                self.kernel.means(isa, x.n, &self.w[..m], y, &mut self.df, means);
+                crate::simd::slices::log2_in_place(isa, &mut self.df);
+                self.df.iter_mut().for_each(|s| *s = -*s);
+            }
+            Storage::Streamed => {
+                for ((w, &l), &b) in self.w.iter_mut().zip(&y.log_weights).zip(beta) {
+                    *w = l + b;
+                }
+                let (sx, sy) = (Side { cloud: x, potential: &self.f }, Side { cloud: y, potential: &self.g });
+                softmin(isa, sx, sy, &self.w[..m], &mut self.df[..x.n], means, &mut self.parts);
+            }
+        }
+    }
+
+    /// F ← F + δ, G ← G + β, β ← 0: the same plan with nothing on top of the kernel.
+    pub fn absorb(&mut self, pair: Pair<'_, T>, beta: &mut [T]) {
+        crate::real::axpy(T::ONE, &self.df[..pair.x.n], &mut self.f[..pair.x.n]);
+        crate::real::axpy(T::ONE, beta, &mut self.g);
+        self.df.fill(T::ZERO);
+        beta.fill(T::ZERO);
+        self.close(pair);
+    }
+
+    /// (F + δ, G + β) by position; where there is no mass, G is the softmin that extends it.
+    pub fn potentials(&mut self, pair: Pair<'_, T>, beta: &mut [T]) -> (&[T], &[T]) {
+        self.absorb(pair, beta);
+        let mut extended = std::mem::take(&mut self.g);
+        if pair.y.weights[..pair.y.n].contains(&T::ZERO) {
+            self.g.resize(extended.len(), T::ZERO);
+            self.update_g_open(pair);
+            for (e, (&g, &b)) in extended.iter_mut().zip(self.g.iter().zip(&pair.y.weights)) {
+                if b == T::ZERO {
+                    *e = g;
+                }
+            }
+        }
+        self.g = extended;
+        (&self.f[..pair.x.n], &self.g[..pair.y.n])
+    }
+
+    /// (Σ a (F + δ), Σ b (G + β)): times ε ln 2 their sum is OT_ε.
+    pub fn dual_sums(&self, pair: Pair<'_, T>, beta: &[T]) -> (f64, f64) {
+        let side = |weights: &[T], p: &[T], on_top: &[T]| -> f64 {
+            let terms = weights.iter().zip(p).zip(on_top).filter(|((w, _), _)| **w > T::ZERO);
+            terms.map(|((w, p), t)| w.to_f64() * (p.to_f64() + t.to_f64())).sum()
+        };
+        (side(&pair.x.weights, &self.f, &self.df), side(&pair.y.weights, &self.g, beta))
+    }
+}

@@ -1,0 +1,185 @@
+//! Random numbers as a pure function of (seed, purpose, indices, position): Philox4x32-10 of Salmon, Moraes, Dror and
+//! Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+//!
+//! There is no state to save: a run that is resumed at step s draws what the uninterrupted run draws at step s, and
+//! threads or devices can draw different parts of a stream without talking to each other.
+
+/// What a stream is for. Streams of different purposes never meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Purpose {
+    /// Samples of the reference measure ρ in training.
+    Reference = 1,
+    /// Samples of a measure ν_i in training.
+    Measure = 2,
+    /// Initial parameters.
+    Initialisation = 3,
+    /// Which measures a step visits.
+    Order = 4,
+    /// The tangent start: its reference cloud and its regressions.
+    Tangent = 5,
+    /// Samples on which a component is evaluated or a measure projected.
+    Evaluation = 6,
+    /// Samples that a user asks for.
+    Sample = 7,
+    /// Points on the surface of a mesh.
+    Surface = 8,
+}
+
+const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+
+/// Ten rounds of Philox4x32.
+fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+    for round in 0..10 {
+        if round > 0 {
+            key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
+        }
+        let a = u64::from(MULTIPLIERS[0]) * u64::from(counter[0]);
+        let b = u64::from(MULTIPLIERS[1]) * u64::from(counter[2]);
+        counter = [(b >> 32) as u32 ^ counter[1] ^ key[0], b as u32, (a >> 32) as u32 ^ counter[3] ^ key[1], a as u32];
+    }
+    counter
+}
+
+/// One stream of random words: key = seed, counter = (block, purpose and first index, second index, third index).
+#[derive(Clone, Debug)]
+pub struct Stream {
+    key: [u32; 2],
+    counter: [u32; 4],
+    block: [u32; 4],
+    used: usize,
+    spare: Option<f64>,
+}
+
+impl Stream {
+    /// The stream of a purpose at three indices, say (component, step, measure). The first index is below 2^24.
+    pub fn new(seed: u64, purpose: Purpose, indices: [u32; 3]) -> Self {
+        let tag = (purpose as u32) << 24 | indices[0];
+        let key = [seed as u32, (seed >> 32) as u32];
+        Stream { key, counter: [0, tag, indices[1], indices[2]], block: [0; 4], used: 4, spare: None }
+    }
+
+    /// The next 32 random bits.
+    pub fn next_u32(&mut self) -> u32 {
+        if self.used == 4 {
+            self.block = philox(self.counter, self.key);
+            self.counter[0] = self.counter[0].wrapping_add(1);
+            self.used = 0;
+        }
+        self.used += 1;
+        self.block[self.used - 1]
+    }
+
+    /// Uniform on the open interval (0, 1), in steps of 2⁻³².
+    pub fn uniform(&mut self) -> f64 {
+        (f64::from(self.next_u32()) + 0.5) * 2f64.powi(-32)
+    }
+
+    /// Uniform on `0..n`; the bias is below n·2⁻³².
+    pub fn below(&mut self, n: usize) -> usize {
+        debug_assert!(n > 0 && n <= u32::MAX as usize);
+        ((u64::from(self.next_u32()) * n as u64) >> 32) as usize
+    }
+
+    /// Standard normal (Box–Muller).
+    pub fn normal(&mut self) -> f64 {
+        if let Some(z) = self.spare.take() {
+            return z;
+        }
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
+        self.spare = Some(radius * sin);
+        radius * cos
+    }
+
+    /// An index with probability proportional to the steps of `cumulative`, a non-decreasing sequence of positive end.
+    pub fn weighted(&mut self, cumulative: &[f64]) -> usize {
+        let target = self.uniform() * cumulative.last().copied().unwrap_or(0.0);
+        cumulative.partition_point(|&c| c <= target).min(cumulative.len() - 1)
+    }
+
+    /// Moves a uniformly random choice of `k` entries, in random order, to the front.
+    pub fn shuffle_front<T>(&mut self, items: &mut [T], k: usize) {
+        for i in 0..k.min(items.len().saturating_sub(1)) {
+            let j = i + self.below(items.len() - i);
+            items.swap(i, j);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Known answers of the authors' Random123 distribution (file `kat_vectors`).
+    #[test]
+    fn philox_known_answers() {
+        let cases = [
+            ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
+            ([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
+            (
+                [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
+                [0xa409_3822, 0x299f_31d0],
+                [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1],
+            ),
+        ];
+        for (counter, key, expected) in cases {
+            assert_eq!(philox(counter, key), expected);
+        }
+    }
+
+    #[test]
+    fn moments_of_normals_and_uniforms() {
+        let mut s = Stream::new(7, Purpose::Reference, [0, 1, 2]);
+        let n = 200_000;
+        let z: Vec<f64> = (0..n).map(|_| s.normal()).collect();
+        let moment = |k: i32| z.iter().map(|v| v.powi(k)).sum::<f64>() / n as f64;
+        // Five standard errors: sqrt(1/n), sqrt(2/n), sqrt(15/n), sqrt(96/n).
+        let se = 5.0 / f64::sqrt(n as f64);
+        assert!(moment(1).abs() < se && (moment(2) - 1.0).abs() < 1.42 * se);
+        assert!(moment(3).abs() < 3.9 * se && (moment(4) - 3.0).abs() < 9.8 * se);
+        let mean = (0..n).map(|_| s.uniform()).sum::<f64>() / n as f64;
+        assert!((mean - 0.5).abs() < 0.29 * se);
+    }
+
+    #[test]
+    fn weighted_draws_follow_the_weights_and_never_a_zero() {
+        let mut s = Stream::new(1, Purpose::Measure, [0, 0, 0]);
+        let cumulative = [0.0, 0.25, 0.25, 1.0, 1.0];
+        let mut count = [0usize; 5];
+        (0..40_000).for_each(|_| count[s.weighted(&cumulative)] += 1);
+        assert_eq!((count[0], count[2], count[4]), (0, 0, 0));
+        assert!((count[1] as f64 / 40_000.0 - 0.25).abs() < 0.011);
+    }
+
+    #[test]
+    fn shuffles_are_permutations_and_uniform_in_front() {
+        let mut front = [0usize; 6];
+        for k in 0..6000 {
+            let mut items: Vec<usize> = (0..6).collect();
+            Stream::new(3, Purpose::Order, [0, k, 0]).shuffle_front(&mut items, 2);
+            front[items[0]] += 1;
+            items.sort_unstable();
+            assert_eq!(items, [0, 1, 2, 3, 4, 5]);
+        }
+        assert!(front.iter().all(|&c| (850..1150).contains(&c)), "{front:?}");
+    }
+
+    #[test]
+    fn streams_differ_by_seed_purpose_and_each_index() {
+        let first = |seed, purpose, i| Stream::new(seed, purpose, i).next_u32();
+        let base = first(1, Purpose::Measure, [1, 2, 3]);
+        for other in [
+            first(2, Purpose::Measure, [1, 2, 3]),
+            first(1 << 32 | 1, Purpose::Measure, [1, 2, 3]),
+            first(1, Purpose::Sample, [1, 2, 3]),
+            first(1, Purpose::Measure, [2, 2, 3]),
+            first(1, Purpose::Measure, [1, 3, 3]),
+            first(1, Purpose::Measure, [1, 2, 4]),
+        ] {
+            assert_ne!(base, other);
+        }
+        assert_eq!(base, first(1, Purpose::Measure, [1, 2, 3]));
+    }
+}

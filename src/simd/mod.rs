@@ -1,0 +1,151 @@
+//! One body per operation, several instruction sets.
+//!
+//! A body is written once over [`Vector`] and must be `#[inline(always)]`; `dispatch!` makes of it a function that
+//! takes an [`Isa`] and enters the body compiled for that instruction set. Plain lane arrays left to the optimiser
+//! were tried first: LLVM's superword pass turned them into shuffles, 4 to 8 times slower, hence explicit vectors.
+
+mod lanes;
+pub(crate) mod math;
+pub(crate) mod slices;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86;
+
+pub use lanes::Lanes;
+
+use crate::real::Real;
+use std::fmt;
+
+/// Columns of a tile and the unit to which slices are padded: a multiple of every vector's lanes.
+pub(crate) const TILE: usize = 16;
+
+/// `n` rounded up to whole tiles.
+pub(crate) fn padded(n: usize) -> usize {
+    n.next_multiple_of(TILE)
+}
+
+/// Proof that the CPU has an instruction set: safe code can only get one from [`Isa::best`] or [`Isa::available`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Isa(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+}
+
+impl Isa {
+    /// Every instruction set that this CPU has, the best last.
+    pub fn available() -> Vec<Isa> {
+        #[allow(unused_mut)]
+        let mut all = vec![Isa(Kind::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                all.push(Isa(Kind::Avx2));
+                if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                    all.push(Isa(Kind::Avx512));
+                }
+            }
+        }
+        // NEON belongs to the baseline of aarch64.
+        #[cfg(target_arch = "aarch64")]
+        all.push(Isa(Kind::Neon));
+        all
+    }
+
+    /// The best instruction set of this CPU.
+    pub fn best() -> Isa {
+        static BEST: std::sync::OnceLock<Isa> = std::sync::OnceLock::new();
+        *BEST.get_or_init(|| *Isa::available().last().expect("the portable one is always there"))
+    }
+
+    #[inline(always)]
+    pub(crate) fn kind(self) -> Kind {
+        self.0
+    }
+}
+
+impl fmt::Debug for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.0 {
+            Kind::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2+fma",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => "neon",
+        };
+        f.write_str(name)
+    }
+}
+
+/// A vector register, or an array that stands for one. Every operation used, and no other.
+///
+/// `max` and `min` return the second operand where one is NaN, so put the operand that may be NaN second.
+pub trait Vector: Copy {
+    /// Type of a lane.
+    type Scalar: Real;
+    /// Number of lanes; divides [`TILE`].
+    const LANES: usize;
+    fn splat(value: Self::Scalar) -> Self;
+    /// The first `LANES` entries.
+    fn load(from: &[Self::Scalar]) -> Self;
+    /// Into the first `LANES` entries.
+    fn store(self, to: &mut [Self::Scalar]);
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
+    fn min(self, other: Self) -> Self;
+    /// `self * factor + addend`, rounded once where the CPU can.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+    /// Lane by lane: `yes` where `a <= b`, `no` elsewhere and where one is NaN.
+    fn select_le(a: Self, b: Self, yes: Self, no: Self) -> Self;
+    /// Some lane of `self` is at least the same lane of `other`.
+    fn any_ge(self, other: Self) -> bool;
+    /// Sum of the lanes in a fixed order.
+    fn sum(self) -> Self::Scalar;
+    /// `self` times 2^k, where k is the integer in the low mantissa bits of `shifted` (see [`math::exp2`]).
+    fn scale_exponent(self, shifted: Self) -> Self;
+    /// (e, m) with `self = m 2^e`, m in [√½, √2), for positive normal lanes.
+    fn exponent_mantissa(self) -> (Self, Self);
+}
+
+/// Makes functions `name<T: Real>(isa, arguments)` of bodies `body<V: Vector>(arguments)`.
+macro_rules! dispatch {
+    ($($(#[$doc:meta])* $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;)*) => { $(
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments)]
+        $vis fn $name<$T: $crate::real::Real>(isa: $crate::simd::Isa, $($arg: $ty),*) $(-> $ret)? {
+            match isa.kind() {
+                $crate::simd::Kind::Portable => $body::<$T::Portable>($($arg),*),
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Kind::Avx2 => {
+                    #[target_feature(enable = "avx2,fma")]
+                    #[allow(clippy::too_many_arguments)]
+                    fn enter<$T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? { $body::<$T::Avx2>($($arg),*) }
+                    // SAFETY: an `Isa` of this kind is only made after the CPU was asked for these features.
+                    unsafe { enter::<$T>($($arg),*) }
+                }
+                #[cfg(target_arch = "x86_64")]
+                $crate::simd::Kind::Avx512 => {
+                    #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+                    #[allow(clippy::too_many_arguments)]
+                    fn enter<$T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? { $body::<$T::Avx512>($($arg),*) }
+                    // SAFETY: an `Isa` of this kind is only made after the CPU was asked for these features.
+                    unsafe { enter::<$T>($($arg),*) }
+                }
+                #[cfg(target_arch = "aarch64")]
+                $crate::simd::Kind::Neon => $body::<$T::Neon>($($arg),*),
+            }
+        }
+    )* };
+}
+pub(crate) use dispatch;

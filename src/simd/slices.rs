@@ -1,0 +1,98 @@
+//! Operations on slices of any length. Sums have a fixed order within an instruction set.
+
+use super::{Vector, dispatch, math};
+use crate::real::Real;
+
+dispatch! {
+    /// x ← 2^x.
+    pub(crate) fn exp2_in_place<T>(x: &mut [T]) = exp2_body;
+    /// x ← log₂ x.
+    pub(crate) fn log2_in_place<T>(x: &mut [T]) = log2_body;
+    /// out = a ⊙ b.
+    pub(crate) fn mul<T>(out: &mut [T], a: &[T], b: &[T]) = mul_body;
+    /// a ← a ⊙ b.
+    pub(crate) fn mul_in_place<T>(a: &mut [T], b: &[T]) = mul_in_place_body;
+    /// sums += the sums of the columns of the rows (each as long as `sums`).
+    pub(crate) fn add_column_sums<T>(rows: &[T], sums: &mut [T]) = add_column_sums_body;
+    /// Σ a_i b_i c_i, lanes in T over runs of 512, the runs in f64.
+    pub(crate) fn weighted_dot<T>(a: &[T], b: &[T], c: &[T]) -> f64 = weighted_dot_body;
+}
+
+/// Applies `f` to whole vectors and to the padded rest.
+#[inline(always)]
+pub(crate) fn map_in_place<V: Vector>(x: &mut [V::Scalar], f: impl Fn(V) -> V) {
+    let mut chunks = x.chunks_exact_mut(V::LANES);
+    for c in &mut chunks {
+        f(V::load(c)).store(c);
+    }
+    let rest = chunks.into_remainder();
+    if !rest.is_empty() {
+        let mut buffer = [V::Scalar::ZERO; super::TILE];
+        buffer[..rest.len()].copy_from_slice(rest);
+        f(V::load(&buffer)).store(&mut buffer);
+        rest.copy_from_slice(&buffer[..rest.len()]);
+    }
+}
+
+#[inline(always)]
+fn exp2_body<V: Vector>(x: &mut [V::Scalar]) {
+    map_in_place::<V>(x, |v| math::exp2(v));
+}
+
+#[inline(always)]
+fn log2_body<V: Vector>(x: &mut [V::Scalar]) {
+    map_in_place::<V>(x, |v| math::log2(v));
+}
+
+#[inline(always)]
+fn weighted_dot_body<V: Vector>(a: &[V::Scalar], b: &[V::Scalar], c: &[V::Scalar]) -> f64 {
+    let mut total = 0.0;
+    for ((a, b), c) in a.chunks(512).zip(b.chunks(512)).zip(c.chunks(512)) {
+        let whole = a.len() / V::LANES * V::LANES;
+        let mut sum = V::splat(V::Scalar::ZERO);
+        for j in (0..whole).step_by(V::LANES) {
+            sum = V::load(&a[j..]).mul(V::load(&b[j..])).mul_add(V::load(&c[j..]), sum);
+        }
+        total += sum.sum().to_f64();
+        for j in whole..a.len() {
+            total += (a[j] * b[j] * c[j]).to_f64();
+        }
+    }
+    total
+}
+
+#[inline(always)]
+fn mul_body<V: Vector>(out: &mut [V::Scalar], a: &[V::Scalar], b: &[V::Scalar]) {
+    let whole = out.len() / V::LANES * V::LANES;
+    for j in (0..whole).step_by(V::LANES) {
+        V::load(&a[j..]).mul(V::load(&b[j..])).store(&mut out[j..]);
+    }
+    for j in whole..out.len() {
+        out[j] = a[j] * b[j];
+    }
+}
+
+#[inline(always)]
+fn mul_in_place_body<V: Vector>(a: &mut [V::Scalar], b: &[V::Scalar]) {
+    let whole = a.len() / V::LANES * V::LANES;
+    for j in (0..whole).step_by(V::LANES) {
+        V::load(&a[j..]).mul(V::load(&b[j..])).store(&mut a[j..]);
+    }
+    for j in whole..a.len() {
+        a[j] *= b[j];
+    }
+}
+
+#[inline(always)]
+fn add_column_sums_body<V: Vector>(rows: &[V::Scalar], sums: &mut [V::Scalar]) {
+    let width = sums.len();
+    let whole = width / V::LANES * V::LANES;
+    for row in rows.chunks_exact(width) {
+        for j in (0..whole).step_by(V::LANES) {
+            V::load(&sums[j..]).add(V::load(&row[j..])).store(&mut sums[j..]);
+        }
+        for j in whole..width {
+            sums[j] += row[j];
+        }
+    }
+}
