@@ -3,6 +3,7 @@ pub mod error;
 #[cfg(feature = "io")]
 pub mod io;
 pub mod measure;
+pub mod gpca;
 pub(crate) mod linalg;
 pub mod nn;
 pub mod ot;

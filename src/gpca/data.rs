@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::Points;
+use crate::ot::{Epsilon, Points, moments};
 use crate::real::Real;
 use crate::rng::Stream;
 use std::cmp::Ordering;
@@ -54,6 +54,8 @@ pub(crate) struct Source<T> {
 pub(crate) struct Data<T> {
     pub frame: Frame,
     pub sources: Vec<Source<T>>,
+    /// Pooled total variance in the frame, the yardstick of the floor of ε.
+    variance: f64,
     /// `order[i]` is the place in the caller's list of source i.
     pub order: Vec<usize>,
     pub dim: usize,
@@ -166,7 +168,23 @@ impl<T: Real> Data<T> {
                 return Err(Error::points(measure.name(), problem));
             }
         }
-        Ok(Data { frame, sources, order, dim: first.dim() })
+        // In the frame the pooled variance is 1 if it was normalised; else it is that of the data.
+        let variance = if normalise { 1.0 } else { Frame::of(&sorted).scale.powi(2) };
+        Ok(Data { frame, sources, variance, order, dim: first.dim() })
+    }
+
+    /// ε for a target cloud y in the frame: a fixed value brought into the frame, or the rule `2 · scale · variance of
+    /// y`, where the variance counts as at least a hundredth of the pooled one.
+    pub fn epsilon(&self, rule: &Epsilon, y: &Points<T>) -> f64 {
+        epsilon(rule, &self.frame, self.variance, y)
+    }
+}
+
+/// See [`Data::epsilon`]; `variance` is the pooled one in the frame.
+pub(crate) fn epsilon<T: Real>(rule: &Epsilon, frame: &Frame, variance: f64, y: &Points<T>) -> f64 {
+    match *rule {
+        Epsilon::Fixed(value) => value / (frame.scale * frame.scale),
+        Epsilon::Auto { scale } => 2.0 * scale * moments(y).1.max(crate::ot::EPSILON_FLOOR * variance),
     }
 }
 

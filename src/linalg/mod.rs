@@ -2,4 +2,4 @@
 
 mod symmetric;
 
-pub use symmetric::{eigen, extreme_eigenvalues, square_root, tridiagonal_extremes};
+pub use symmetric::{eigen, extreme_eigenvalues, jacobi, square_root, tridiagonal_extremes};

@@ -1,8 +1,8 @@
 //! Eigenvalues of symmetric matrices: closed forms for d ≤ 3, Jacobi's rotations else (no decomposition that can fail
 //! to converge on an ordinary matrix).
 
-/// (smallest, largest) eigenvalue of a row-major symmetric d × d matrix.
-pub fn extreme_eigenvalues(a: &[f64], d: usize) -> (f64, f64) {
+/// (smallest, largest) eigenvalue of a row-major symmetric d × d matrix, which is overwritten.
+pub fn extreme_eigenvalues(a: &mut [f64], d: usize) -> (f64, f64) {
     match d {
         1 => (a[0], a[0]),
         2 => {
@@ -12,8 +12,9 @@ pub fn extreme_eigenvalues(a: &[f64], d: usize) -> (f64, f64) {
         }
         3 => extreme_eigenvalues_3(a),
         _ => {
-            let (values, _) = eigen(a, d);
-            (values[0], values[d - 1])
+            jacobi(a, &mut [], d);
+            let diagonal = || (0..d).map(|k| a[k * d + k]);
+            (diagonal().fold(f64::INFINITY, f64::min), diagonal().fold(f64::NEG_INFINITY, f64::max))
         }
     }
 }
@@ -33,12 +34,22 @@ fn extreme_eigenvalues_3(a: &[f64]) -> (f64, f64) {
     (mean + 2.0 * p * (angle + third).cos(), mean + 2.0 * p * angle.cos())
 }
 
-/// Eigenvalues in ascending order and unit eigenvectors, one a row, of a row-major symmetric d × d matrix: cyclic
-/// Jacobi (Golub and Van Loan, 8.5), quadratic in the end, accurate to a few ulps of the norm.
+/// Eigenvalues in ascending order and unit eigenvectors, one a row, of a row-major symmetric d × d matrix.
 pub fn eigen(a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
-    let mut a = a.to_vec();
-    let mut v = vec![0.0; d * d];
-    (0..d).for_each(|k| v[k * d + k] = 1.0);
+    let (mut a, mut v) = (a.to_vec(), vec![0.0; d * d]);
+    jacobi(&mut a, &mut v, d);
+    let mut order: Vec<usize> = (0..d).collect();
+    order.sort_by(|&i, &j| a[i * d + i].total_cmp(&a[j * d + j]));
+    let values = order.iter().map(|&k| a[k * d + k]).collect();
+    let vectors = order.iter().flat_map(|&k| v[k * d..(k + 1) * d].to_vec()).collect();
+    (values, vectors)
+}
+
+/// Leaves the eigenvalues on the diagonal of `a` and the eigenvectors in the rows of `v` (no vectors if `v` is empty):
+/// cyclic Jacobi (Golub and Van Loan, 8.5), quadratic in the end, accurate to a few ulps of the norm.
+pub fn jacobi(a: &mut [f64], v: &mut [f64], d: usize) {
+    v.fill(0.0);
+    (0..if v.is_empty() { 0 } else { d }).for_each(|k| v[k * d + k] = 1.0);
     let norm: f64 = a.iter().map(|x| x * x).sum::<f64>().sqrt();
     for _ in 0..60 {
         let off: f64 = (0..d).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * d + j].powi(2)).sum();
@@ -47,15 +58,10 @@ pub fn eigen(a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
         }
         for p in 0..d {
             for q in p + 1..d {
-                rotate(&mut a, &mut v, d, p, q);
+                rotate(a, v, d, p, q);
             }
         }
     }
-    let mut order: Vec<usize> = (0..d).collect();
-    order.sort_by(|&i, &j| a[i * d + i].total_cmp(&a[j * d + j]));
-    let values = order.iter().map(|&k| a[k * d + k]).collect();
-    let vectors = order.iter().flat_map(|&k| v[k * d..(k + 1) * d].to_vec()).collect();
-    (values, vectors)
 }
 
 /// Annihilates a_pq.
@@ -75,6 +81,8 @@ fn rotate(a: &mut [f64], v: &mut [f64], d: usize, p: usize, q: usize) {
     for k in 0..d {
         let (x, y) = (a[p * d + k], a[q * d + k]);
         (a[p * d + k], a[q * d + k]) = (c * x - s * y, s * x + c * y);
+    }
+    for k in 0..if v.is_empty() { 0 } else { d } {
         let (x, y) = (v[p * d + k], v[q * d + k]);
         (v[p * d + k], v[q * d + k]) = (c * x - s * y, s * x + c * y);
     }
@@ -157,7 +165,7 @@ mod tests {
                         assert!((gram - f64::from(i == j)).abs() < 1e-13 * d as f64);
                     }
                 }
-                let (lo, hi) = extreme_eigenvalues(&a, d);
+                let (lo, hi) = extreme_eigenvalues(&mut a.clone(), d);
                 assert!((lo - values[0]).abs() < 1e-13 * d as f64 && (hi - values[d - 1]).abs() < 1e-13 * d as f64);
             }
         }
@@ -168,9 +176,9 @@ mod tests {
     fn degenerate_matrices() {
         for d in [1, 2, 3, 5, 50] {
             let mut identity = vec![0.0; d * d];
-            assert_eq!(extreme_eigenvalues(&identity, d), (0.0, 0.0));
+            assert_eq!(extreme_eigenvalues(&mut identity.clone(), d), (0.0, 0.0));
             (0..d).for_each(|k| identity[k * d + k] = 2.0);
-            let (lo, hi) = extreme_eigenvalues(&identity, d);
+            let (lo, hi) = extreme_eigenvalues(&mut identity.clone(), d);
             assert!((lo - 2.0).abs() < 1e-15 && (hi - 2.0).abs() < 1e-15);
             assert_eq!(square_root(&identity, d)[0], 2f64.sqrt());
         }

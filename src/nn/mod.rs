@@ -13,5 +13,6 @@ mod potential;
 
 pub use activation::Activation;
 pub use adam::Adam;
+pub use eigenvalue::Jets;
 pub use mlp::Mlp;
 pub use pass::Pass;

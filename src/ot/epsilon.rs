@@ -27,7 +27,7 @@ impl Default for Epsilon {
 }
 
 /// Share of the variance of both clouds below which the target's own does not count.
-const FLOOR: f64 = 0.01;
+pub(crate) const FLOOR: f64 = 0.01;
 
 impl Epsilon {
     pub(crate) fn validate(&self) -> Result<()> {

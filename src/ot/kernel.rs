@@ -227,6 +227,14 @@ impl<T: Real> Kernel<T> {
     pub fn set(&mut self, x: &Cloud<T>, y: &Cloud<T>) {
         self.x_boxes.set(x, ROWS);
         self.y_boxes.set(y, TILE);
+        // Room for every tile: memory that is never touched costs nothing, and no later solve allocates.
+        for (k, tiles) in self.parts.iter_mut().enumerate() {
+            let (groups, columns) = (part(x.n, k).len().div_ceil(ROWS), y.padded() / TILE);
+            let room = groups * columns;
+            tiles.start.reserve((groups + 1).saturating_sub(tiles.start.len()));
+            tiles.column.reserve(room.saturating_sub(tiles.column.len()));
+            tiles.values.reserve((room * ROWS * TILE).saturating_sub(tiles.values.len()));
+        }
     }
 
     /// K of these potentials (padded lengths; −∞ in G where there is no mass, and on the padding of both).

@@ -21,6 +21,7 @@ mod solver;
 pub use divergence::{Divergence, Potentials, divergence, divergence_from};
 pub(crate) use divergence::Divergences;
 pub use epsilon::Epsilon;
+pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub use points::{Points, moments};
 
 use crate::error::{Error, Result};

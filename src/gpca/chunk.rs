@@ -1,0 +1,179 @@
+//! A few rows of a batch through both networks of a geodesic: the unit of work that threads share.
+
+use super::geodesic::{Architecture, Geodesic};
+use crate::nn::Pass;
+use crate::real::Real;
+use crate::real::sealed::{View, Write};
+
+/// Rows of a chunk; only the last of a batch may have fewer.
+pub(crate) const ROWS: usize = 128;
+
+/// Rows of a batch with everything that their passes need.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk<T> {
+    /// Place of the first row in the batch.
+    pub first: usize,
+    pub rows: usize,
+    /// x, u = φ(x), v = ∇f(u); rows × d.
+    pub x: Vec<T>,
+    pub u: Vec<T>,
+    pub v: Vec<T>,
+    /// Cotangents on u and v; rows × d.
+    pub bar_u: Vec<T>,
+    pub bar_v: Vec<T>,
+    /// Gradients in the parameters of φ and of f.
+    pub d_phi: Vec<T>,
+    pub d_f: Vec<T>,
+    /// H_f(u), rows × d × d; filled by [`Chunk::hessian`].
+    pub hessians: Vec<T>,
+    phi: Pass<T>,
+    f: Pass<T>,
+    hv: Vec<T>,
+}
+
+/// Chunks for a batch of m rows.
+pub(crate) fn chunks<T: Real>(architecture: &Architecture, m: usize) -> Vec<Chunk<T>> {
+    (0..m).step_by(ROWS).map(|first| Chunk::new(architecture, first, ROWS.min(m - first))).collect()
+}
+
+impl<T: Real> Chunk<T> {
+    fn new(architecture: &Architecture, first: usize, rows: usize) -> Self {
+        let zeros = || vec![T::ZERO; rows * architecture.dim()];
+        Chunk {
+            first,
+            rows,
+            x: zeros(),
+            u: zeros(),
+            v: zeros(),
+            bar_u: zeros(),
+            bar_v: zeros(),
+            d_phi: vec![T::ZERO; architecture.phi_parameters()],
+            d_f: vec![T::ZERO; architecture.f_parameters()],
+            hessians: vec![],
+            phi: Pass::for_map(&architecture.phi, rows),
+            f: Pass::for_potential(&architecture.f, rows),
+            hv: zeros(),
+        }
+    }
+
+    /// u and v of the present x.
+    pub fn forward(&mut self, g: &Geodesic<T>) {
+        let a = &g.architecture;
+        let (d, rows) = (a.dim(), self.rows);
+        self.phi.forward(&a.phi, &g.phi, &self.x);
+        self.phi.output(&a.phi, &g.phi, &mut self.u);
+        if a.residual {
+            // u += m + L x
+            let linear = View::new(&g.phi[a.linear()], d, d);
+            T::gemm(&mut self.u, Write::Add, View::new(&self.x, rows, d), linear.t());
+            add_to_rows(&mut self.u, &g.phi[a.shift()]);
+        }
+        self.velocity(g);
+    }
+
+    /// v at the present u.
+    pub fn velocity(&mut self, g: &Geodesic<T>) {
+        let a = &g.architecture;
+        let (d, rows) = (a.dim(), self.rows);
+        self.f.forward(&a.f, &g.f, &self.u);
+        self.f.gradient(&a.f, &g.f, &mut self.v);
+        if a.residual {
+            // v += S u + b
+            let s = View::new(&g.f[a.quadratic()], d, d);
+            T::gemm(&mut self.v, Write::Add, View::new(&self.u, rows, d), s);
+            add_to_rows(&mut self.v, &g.f[a.slope()]);
+        }
+    }
+
+    /// The Hessians of f at the present u.
+    pub fn hessian(&mut self, g: &Geodesic<T>) {
+        let a = &g.architecture;
+        let d = a.dim();
+        self.hessians.resize(self.rows * d * d, T::ZERO);
+        self.f.hessian(&a.f, &g.f, &mut self.hessians);
+        if a.residual {
+            for h in self.hessians.chunks_exact_mut(d * d) {
+                crate::real::axpy(T::ONE, &g.f[a.quadratic()], h);
+            }
+        }
+    }
+
+    /// `out` = H_f(u) q for one q a row.
+    pub fn hessian_vector(&mut self, g: &Geodesic<T>, q: &[T], out: &mut [T]) {
+        let a = &g.architecture;
+        self.f.hessian_vector(&a.f, &g.f, q, &mut [], out);
+        if a.residual {
+            let s = View::new(&g.f[a.quadratic()], a.dim(), a.dim());
+            T::gemm(out, Write::Add, View::new(q, self.rows, a.dim()), s);
+        }
+    }
+
+    /// Backward from the cotangents on v and u (D6): ∂L/∂ψ by (D3), then ∂L/∂u += H_f ·, unless `only_f` into φ.
+    pub fn backward(&mut self, g: &Geodesic<T>, only_f: bool) {
+        let a = &g.architecture;
+        let (d, rows) = (a.dim(), self.rows);
+        self.d_f.fill(T::ZERO);
+        self.f.hessian_vector(&a.f, &g.f, &self.bar_v, &mut self.d_f, &mut self.hv);
+        if a.residual {
+            // ∂/∂S = Σ G uᵀ (made symmetric by the caller's sum), ∂/∂b = Σ G, H_f G += S G
+            let bar_v = View::new(&self.bar_v, rows, d);
+            T::gemm(&mut self.d_f[a.quadratic()], Write::Replace, bar_v.t(), View::new(&self.u, rows, d));
+            sum_rows(&self.bar_v, &mut self.d_f[a.slope()]);
+            T::gemm(&mut self.hv, Write::Add, bar_v, View::new(&g.f[a.quadratic()], d, d));
+        }
+        if !only_f {
+            crate::real::axpy(T::ONE, &self.hv, &mut self.bar_u);
+            self.backward_phi(g);
+        }
+    }
+
+    /// ∂L/∂θ from the cotangent on u.
+    pub fn backward_phi(&mut self, g: &Geodesic<T>) {
+        let a = &g.architecture;
+        let (d, rows) = (a.dim(), self.rows);
+        self.d_phi.fill(T::ZERO);
+        self.phi.backward(&a.phi, &g.phi, &self.bar_u, &mut self.d_phi, &mut []);
+        if a.residual {
+            let bar_u = View::new(&self.bar_u, rows, d);
+            T::gemm(&mut self.d_phi[a.linear()], Write::Replace, bar_u.t(), View::new(&self.x, rows, d));
+            sum_rows(&self.bar_u, &mut self.d_phi[a.shift()]);
+        }
+    }
+}
+
+fn add_to_rows<T: Real>(rows: &mut [T], row: &[T]) {
+    rows.chunks_exact_mut(row.len()).for_each(|r| crate::real::axpy(T::ONE, row, r));
+}
+
+fn sum_rows<T: Real>(rows: &[T], out: &mut [T]) {
+    out.fill(T::ZERO);
+    rows.chunks_exact(out.len()).for_each(|r| crate::real::axpy(T::ONE, r, out));
+}
+
+/// Sums of the chunks' gradients in their order, S made symmetric.
+pub(crate) fn sum_gradients<'a, T: Real>(
+    architecture: &Architecture,
+    chunks: impl Iterator<Item = &'a Chunk<T>>,
+    d_phi: &mut [T],
+    d_f: &mut [T],
+) {
+    d_phi.fill(T::ZERO);
+    d_f.fill(T::ZERO);
+    for chunk in chunks {
+        crate::real::axpy(T::ONE, &chunk.d_phi, d_phi);
+        crate::real::axpy(T::ONE, &chunk.d_f, d_f);
+    }
+    if architecture.residual {
+        symmetrise(&mut d_f[architecture.quadratic()], architecture.dim());
+    }
+}
+
+fn symmetrise<T: Real>(s: &mut [T], d: usize) {
+    let half = T::from_f64(0.5);
+    for i in 0..d {
+        for j in 0..i {
+            let mean = half * (s[i * d + j] + s[j * d + i]);
+            (s[i * d + j], s[j * d + i]) = (mean, mean);
+        }
+    }
+}

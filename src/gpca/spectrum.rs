@@ -1,0 +1,172 @@
+//! The extreme eigenvalues of the Hessian of f over a batch, with the samples that attain them.
+
+use super::chunk::Chunk;
+use super::geodesic::Geodesic;
+use crate::linalg::{extreme_eigenvalues, jacobi, tridiagonal_extremes};
+use crate::real::Real;
+use crate::rng::{Purpose, Stream};
+
+/// Up to this dimension the Hessians are formed (D2); above, Lanczos iterations on their products (D3) give Ritz values,
+/// which lie inside the spectrum and reach its ends as the iterations go on.
+pub(crate) const DIRECT: usize = 16;
+const LANCZOS: usize = 24;
+
+/// One end of the spectrum.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extreme {
+    pub value: f64,
+    /// The sample that attains it: its row in the batch, its point and the unit eigenvector there.
+    pub row: usize,
+    pub u: Vec<f64>,
+    pub vector: Vec<f64>,
+}
+
+/// Both ends over a chunk, with scratch memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spectrum<T> {
+    pub low: Extreme,
+    pub high: Extreme,
+    matrix: Vec<f64>,
+    vectors: Vec<f64>,
+    basis: Vec<Vec<f64>>,
+    diagonal: Vec<f64>,
+    off: Vec<f64>,
+    q: Vec<T>,
+    w: Vec<T>,
+}
+
+impl<T: Real> Spectrum<T> {
+    /// λmin and λmax over the rows of a chunk whose [`Chunk::forward`] was done. `vectors` asks for eigenvectors too.
+    pub fn find(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
+        (self.low.value, self.high.value) = (f64::INFINITY, f64::NEG_INFINITY);
+        if g.architecture.dim() <= DIRECT {
+            self.direct(chunk, g, vectors);
+        } else {
+            self.lanczos(chunk, g, vectors);
+        }
+        for end in [&mut self.low, &mut self.high] {
+            let d = g.architecture.dim();
+            end.u.resize(d, 0.0);
+            for (to, from) in end.u.iter_mut().zip(&chunk.u[end.row * d..]) {
+                *to = from.to_f64();
+            }
+            end.row += chunk.first;
+        }
+    }
+
+    fn note(&mut self, row: usize, (low, high): (f64, f64)) {
+        // Written so that NaN is noted: it must not hide behind finite rows.
+        if !(low >= self.low.value) {
+            (self.low.value, self.low.row) = (low, row);
+        }
+        if !(high <= self.high.value) {
+            (self.high.value, self.high.row) = (high, row);
+        }
+    }
+
+    fn direct(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
+        let d = g.architecture.dim();
+        chunk.hessian(g);
+        self.matrix.resize(d * d, 0.0);
+        self.vectors.resize(d * d, 0.0);
+        for row in 0..chunk.rows {
+            self.load(chunk, d, row);
+            let ends = extreme_eigenvalues(&mut self.matrix, d);
+            self.note(row, ends);
+        }
+        if !vectors {
+            return;
+        }
+        for high in [false, true] {
+            let row = if high { self.high.row } else { self.low.row };
+            self.load(chunk, d, row);
+            jacobi(&mut self.matrix, &mut self.vectors, d);
+            let at = |k: usize| self.matrix[k * d + k];
+            let best = (1..d).fold(0, |b, k| if (at(k) > at(b)) == high { k } else { b });
+            let end = if high { &mut self.high } else { &mut self.low };
+            end.vector.resize(d, 0.0);
+            end.vector.copy_from_slice(&self.vectors[best * d..(best + 1) * d]);
+        }
+    }
+
+    fn load(&mut self, chunk: &Chunk<T>, d: usize, row: usize) {
+        for (to, from) in self.matrix.iter_mut().zip(&chunk.hessians[row * d * d..]) {
+            *to = from.to_f64();
+        }
+    }
+
+    /// Lanczos with full reorthogonalisation on all rows at once.
+    fn lanczos(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
+        let (d, rows) = (g.architecture.dim(), chunk.rows);
+        let steps = LANCZOS.min(d);
+        self.basis.resize(steps + 1, vec![]);
+        self.basis.iter_mut().for_each(|b| b.resize(rows * d, 0.0));
+        self.diagonal.resize(rows * steps, 0.0);
+        self.off.resize(rows * steps, 0.0);
+        // The same start for every row and every call: reproducible, and in general position.
+        let mut stream = Stream::new(0, Purpose::Evaluation, [0; 3]);
+        let start: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
+        let norm = start.iter().map(|v| v * v).sum::<f64>().sqrt();
+        for q in self.basis[0].chunks_exact_mut(d) {
+            q.iter_mut().zip(&start).for_each(|(q, s)| *q = s / norm);
+        }
+        self.q.resize(rows * d, T::ZERO);
+        self.w.resize(rows * d, T::ZERO);
+        for k in 0..steps {
+            self.q.iter_mut().zip(&self.basis[k]).for_each(|(t, &f)| *t = T::from_f64(f));
+            chunk.hessian_vector(g, &self.q, &mut self.w);
+            let (done, next) = self.basis.split_at_mut(k + 1);
+            next[0].iter_mut().zip(&self.w).for_each(|(t, f)| *t = f.to_f64());
+            for row in 0..rows {
+                let at = row * d..(row + 1) * d;
+                let r = &mut next[0][at.clone()];
+                for pass in 0..2 {
+                    for (j, q) in done.iter().enumerate() {
+                        let q = &q[at.clone()];
+                        let c: f64 = q.iter().zip(&*r).map(|(a, b)| a * b).sum();
+                        if pass == 0 && j == k {
+                            self.diagonal[row * steps + k] = c;
+                        }
+                        r.iter_mut().zip(q).for_each(|(r, q)| *r -= c * q);
+                    }
+                }
+                let norm = r.iter().map(|v| v * v).sum::<f64>().sqrt();
+                self.off[row * steps + k] = norm;
+                let inverse = if norm > 1e-12 { 1.0 / norm } else { 0.0 };
+                r.iter_mut().for_each(|r| *r *= inverse);
+            }
+        }
+        for row in 0..rows {
+            let (a, b) = (row * steps, (row + 1) * steps);
+            let ends = tridiagonal_extremes(&self.diagonal[a..b], &self.off[a..b - 1]);
+            self.note(row, ends);
+        }
+        if vectors {
+            self.ritz_vectors(d, steps);
+        }
+    }
+
+    fn ritz_vectors(&mut self, d: usize, steps: usize) {
+        for high in [false, true] {
+            let row = if high { self.high.row } else { self.low.row };
+            let mut t = vec![0.0; steps * steps];
+            for k in 0..steps {
+                t[k * steps + k] = self.diagonal[row * steps + k];
+                if k + 1 < steps {
+                    let off = self.off[row * steps + k];
+                    (t[k * steps + k + 1], t[(k + 1) * steps + k]) = (off, off);
+                }
+            }
+            let (_, vectors) = crate::linalg::eigen(&t, steps);
+            let s = &vectors[if high { (steps - 1) * steps } else { 0 }..][..steps];
+            let mut vector = vec![0.0; d];
+            for (k, s) in s.iter().enumerate() {
+                let q = &self.basis[k][row * d..(row + 1) * d];
+                vector.iter_mut().zip(q).for_each(|(v, q)| *v += s * q);
+            }
+            let norm = vector.iter().map(|v| v * v).sum::<f64>().sqrt();
+            vector.iter_mut().for_each(|v| *v /= norm);
+            if high { self.high.vector = vector } else { self.low.vector = vector }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What training moves: a geodesic, the times of the measures on it, and the optimiser's memory of both.
+
+use super::geodesic::Geodesic;
+use super::settings::{Settings, TimeUpdate};
+use super::step::Gradient;
+use crate::nn::Adam;
+use crate::real::Real;
+
+/// Rate of the meeting times relative to that of the networks where times have no rate of their own.
+const MEETING_RATE: f64 = 10.0;
+/// Largest step of a time by majorisation, relative to the largest time.
+const LONGEST: f64 = 0.5;
+
+/// A component in training.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State<T> {
+    /// φ and f.
+    pub geodesic: Geodesic<T>,
+    /// One time a measure (in the engine's order of the measures).
+    pub times: Vec<f64>,
+    /// Where the first component and this one meet: (time on the first, time on this one).
+    pub meeting: [f64; 2],
+    pub(crate) adam_phi: Adam<T>,
+    pub(crate) adam_f: Adam<T>,
+    /// Times, then the meeting times.
+    pub(crate) adam_times: Adam<f64>,
+}
+
+impl<T: Real> State<T> {
+    /// Before the first step.
+    pub fn new(geodesic: Geodesic<T>, times: Vec<f64>, meeting: [f64; 2]) -> Self {
+        State {
+            adam_phi: Adam::new(geodesic.phi.len()),
+            adam_f: Adam::new(geodesic.f.len()),
+            adam_times: Adam::new(times.len() + 2),
+            geodesic,
+            times,
+            meeting,
+        }
+    }
+
+    /// One update of everything (Algorithm 1, line 8); `rate` is that of the networks now.
+    pub(crate) fn update(&mut self, settings: &Settings, rate: f64, gradient: &mut Gradient<T>) {
+        self.adam_phi.update(rate, &gradient.phi, &mut self.geodesic.phi);
+        self.adam_f.update(rate, &gradient.f, &mut self.geodesic.f);
+        let n = self.times.len();
+        let time_rate = match settings.times {
+            TimeUpdate::Adam(r) => r * rate / settings.rate,
+            TimeUpdate::Majorise(eta) => {
+                // (D11 c) t ← t' − η ⟨D, v⟩/⟨v, v⟩
+                let longest = LONGEST * self.largest_time().max(f64::MIN_POSITIVE);
+                for m in &gradient.measures {
+                    let step = (eta * 0.5 * m.along / gradient.speed_squared).clamp(-longest, longest);
+                    self.times[m.index] = m.time - step;
+                }
+                gradient.times[..n].fill(0.0);
+                MEETING_RATE * rate
+            }
+        };
+        // The times and the meeting times share one dense update.
+        let mut all = std::mem::take(&mut gradient.packed);
+        all.clear();
+        all.extend(self.times.iter().chain(&self.meeting));
+        self.adam_times.update(time_rate, &gradient.times, &mut all);
+        self.times.copy_from_slice(&all[..n]);
+        self.meeting.copy_from_slice(&all[n..]);
+        gradient.packed = all;
+        if settings.gauge {
+            self.fix_gauge();
+        }
+    }
+
+    fn largest_time(&self) -> f64 {
+        self.times.iter().fold(0.0, |a: f64, t| a.max(t.abs()))
+    }
+
+    /// (D11 d) t ← t / c, f ← c f with c = max |t|: the same geodesic, and the same next step of the optimiser.
+    pub(crate) fn fix_gauge(&mut self) {
+        let c = self.largest_time();
+        if !(c.is_finite() && c > 0.0) {
+            return;
+        }
+        self.rescale(c);
+    }
+
+    /// t ← t / c, f ← c f.
+    pub(crate) fn rescale(&mut self, c: f64) {
+        let range = self.geodesic.architecture.linear_in_f();
+        self.geodesic.scale_velocity(c);
+        self.adam_f.rescale(range, c);
+        self.times.iter_mut().for_each(|t| *t /= c);
+        self.meeting[1] /= c;
+        let n = self.times.len();
+        self.adam_times.rescale(0..n, 1.0 / c);
+        self.adam_times.rescale(n + 1..n + 2, 1.0 / c);
+    }
+}

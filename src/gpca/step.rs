@@ -1,0 +1,351 @@
+//! The loss of one step and its gradient (Algorithm 1, lines 4–7; D6–D8).
+
+use super::chunk::{Chunk, chunks, sum_gradients};
+use super::constraint::{Constraint, Earlier};
+use super::data::Data;
+use super::geodesic::Architecture;
+use super::interval::{End, Interval};
+use super::settings::{Sampling, Settings};
+use super::spectrum::{Extreme, Spectrum};
+use super::state::State;
+use crate::nn::Jets;
+use crate::ot::{Divergences, Points, Report, Status};
+use crate::pool::for_each;
+use crate::real::Real;
+use crate::rng::{Purpose, Stream};
+
+/// A chunk of the batch with what a step keeps beside it.
+#[derive(Clone, Debug)]
+pub(crate) struct Work<T> {
+    pub chunk: Chunk<T>,
+    pub spectrum: Spectrum<T>,
+    /// The earlier components over the same x.
+    pub earlier: Vec<Chunk<T>>,
+    /// ξ_new(t_new) − ξ_old(t_old), rows × d (D8).
+    pub gap: Vec<T>,
+}
+
+/// One measure of a step.
+#[derive(Clone, Debug)]
+struct Slot<T> {
+    index: usize,
+    y: Points<T>,
+    z: Points<T>,
+    epsilon: f64,
+    time: f64,
+    end: Option<End>,
+    gradient: Vec<T>,
+    solver: Divergences<T>,
+    report: Report,
+    value: f64,
+    along: f64,
+    scratch: Vec<u32>,
+}
+
+/// A measure's part in a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Visit {
+    pub index: usize,
+    /// t', inside the interval.
+    pub time: f64,
+    /// Σ_k ⟨G_k, v_k⟩ = ∂S/∂t'.
+    pub along: f64,
+}
+
+/// The gradient of a step, and what its update needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Gradient<T> {
+    pub phi: Vec<T>,
+    pub f: Vec<T>,
+    /// Times, then the meeting times.
+    pub times: Vec<f64>,
+    pub measures: Vec<Visit>,
+    /// mean |v|².
+    pub speed_squared: f64,
+    pub(crate) packed: Vec<f64>,
+}
+
+/// What a step saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// Mean of S_ε over the measures of the step, where it was asked for.
+    pub divergence: Option<f64>,
+    /// The intersection term I and the orthogonality term O (a sum over the earlier components), without their weights.
+    pub intersection: f64,
+    /// See `intersection`.
+    pub orthogonality: f64,
+    /// Interval of this batch.
+    pub interval: (f64, f64),
+    /// Measures whose time was clipped, of `measures`.
+    pub clipped: usize,
+    /// Measures visited.
+    pub measures: usize,
+    /// Solves that did not reach their tolerance.
+    pub unconverged: usize,
+    /// Most iterations and largest marginal error of the solves (x, y).
+    pub iterations: usize,
+    /// See `iterations`.
+    pub marginal_error: f64,
+    /// Root mean square of v.
+    pub speed: f64,
+    /// Every number of the gradient is finite.
+    pub finite: bool,
+}
+
+/// All memory of a step, made once for a component.
+#[derive(Clone, Debug)]
+pub(crate) struct Stepper<T> {
+    works: Vec<Work<T>>,
+    slots: Vec<Slot<T>>,
+    pub gradient: Gradient<T>,
+    constraint: Constraint,
+    jets: Jets,
+    d_eigen: Vec<T>,
+    /// Rows that attained an extreme eigenvalue, and what flows to u there.
+    pulls: [(usize, Vec<f64>); 2],
+    order: Vec<u32>,
+    epoch: usize,
+}
+
+impl<T: Real> Stepper<T> {
+    pub fn new(architecture: &Architecture, settings: &Settings, n: usize, earlier: usize) -> Self {
+        let (m, d) = (settings.batch, architecture.dim());
+        let slot = || Slot {
+            index: 0,
+            y: Points::buffer(m, d),
+            z: Points::buffer(m, d),
+            epsilon: 1.0,
+            time: 0.0,
+            end: None,
+            gradient: vec![T::ZERO; m * d],
+            solver: Divergences::default(),
+            report: Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 },
+            value: 0.0,
+            along: 0.0,
+            scratch: vec![],
+        };
+        let work = |chunk: Chunk<T>| Work {
+            earlier: vec![chunk.clone(); earlier],
+            gap: vec![T::ZERO; chunk.rows * d],
+            spectrum: Spectrum::default(),
+            chunk,
+        };
+        let visits = settings.measures.min(n);
+        Stepper {
+            works: chunks(architecture, m).into_iter().map(work).collect(),
+            slots: (0..visits).map(|_| slot()).collect(),
+            gradient: Gradient {
+                phi: vec![T::ZERO; architecture.phi_parameters()],
+                f: vec![T::ZERO; architecture.f_parameters()],
+                times: vec![0.0; n + 2],
+                measures: Vec::with_capacity(visits),
+                speed_squared: 0.0,
+                packed: Vec::with_capacity(n + 2),
+            },
+            constraint: Constraint::new(earlier),
+            jets: Jets::new(&architecture.f),
+            d_eigen: vec![T::ZERO; architecture.f_parameters()],
+            pulls: [(usize::MAX, vec![0.0; d]), (usize::MAX, vec![0.0; d])],
+            order: (0..n as u32).collect(),
+            epoch: usize::MAX,
+        }
+    }
+
+    /// Draws x ~ ρ, the measures of the step and y ~ ν_i (Algorithm 1, lines 3 and 4). `run` tells streams of
+    /// different components and starts apart.
+    pub fn draw(&mut self, data: &Data<T>, settings: &Settings, run: u32, step: usize) {
+        let (seed, at) = (settings.seed, step as u32);
+        for work in &mut self.works {
+            let mut stream = Stream::new(seed, Purpose::Reference, [run, at, work.chunk.first as u32]);
+            work.chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
+        }
+        // Whole rounds over the measures in random order, no measure twice in a step.
+        let (n, visits) = (self.order.len(), self.slots.len());
+        let steps_a_round = n / visits;
+        let (epoch, place) = (step / steps_a_round, step % steps_a_round);
+        if epoch != self.epoch {
+            self.order.iter_mut().enumerate().for_each(|(k, o)| *o = k as u32);
+            Stream::new(seed, Purpose::Order, [run, epoch as u32, 0]).shuffle_front(&mut self.order, n);
+            self.epoch = epoch;
+        }
+        let distinct = settings.sampling == Sampling::Distinct;
+        for (slot, &index) in self.slots.iter_mut().zip(&self.order[place * visits..]) {
+            slot.index = index as usize;
+            let mut stream = Stream::new(seed, Purpose::Measure, [run, at, index]);
+            data.sources[slot.index].draw(&mut stream, distinct, &mut slot.scratch, &mut slot.y);
+            slot.epsilon = data.epsilon(&settings.sinkhorn.epsilon, &slot.y);
+        }
+    }
+
+    /// The gradient at the present draw; `value` asks for the divergence itself too.
+    pub fn gradient(&mut self, state: &State<T>, earlier: &[Earlier<T>], settings: &Settings, value: bool) -> Outcome {
+        let geodesic = &state.geodesic;
+        let d = geodesic.architecture.dim();
+        let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
+        let share = 1.0 / self.slots.len() as f64;
+
+        // u_k = φ(x_k), v_k = ∇f(u_k), the Hessians and their extreme eigenvalues.
+        for_each(&mut self.works, true, |_, work| {
+            work.chunk.forward(geodesic);
+            work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
+            for (old, e) in work.earlier.iter_mut().zip(earlier) {
+                old.x.copy_from_slice(&work.chunk.x);
+                old.forward(&e.geodesic);
+            }
+        });
+        // Line 5: the interval of the batch, and t' inside it.
+        let (low, high) = extremes(&self.works);
+        let interval = Interval::new(low.value, high.value, settings.margin);
+        let mut finite = low.value.is_finite() && high.value.is_finite();
+        for slot in &mut self.slots {
+            (slot.time, slot.end) = interval.clip(state.times[slot.index]);
+        }
+        // Lines 6 and 7: z_k = u_k + t' v_k, and G = ∂S_ε(z, y)/∂z (D5).
+        let works = &self.works;
+        for_each(&mut self.slots, true, |_, slot| slot.solve(works, settings, value));
+        let speed_squared = works.iter().map(|w| crate::real::dot(&w.chunk.v, &w.chunk.v)).sum::<f64>() / m as f64;
+
+        self.gradient.times.fill(0.0);
+        self.gradient.measures.clear();
+        self.gradient.speed_squared = speed_squared;
+        // What flows into the extreme eigenvalues from clipped times.
+        let (mut into_low, mut into_high) = (0.0, 0.0);
+        let mut pull = |end: Option<End>, along: f64| match end {
+            Some(End::Low) => into_high += along * interval.low_slope,
+            Some(End::High) => into_low += along * interval.high_slope,
+            None => {}
+        };
+        for slot in &self.slots {
+            self.gradient.measures.push(Visit { index: slot.index, time: slot.time, along: slot.along });
+            pull(slot.end, share * slot.along);
+            if slot.end.is_none() {
+                self.gradient.times[slot.index] = share * slot.along;
+            }
+        }
+        if !earlier.is_empty() {
+            let times = self.constraint.measure(&mut self.works, earlier, state.meeting, &interval, settings);
+            let n = state.times.len();
+            self.gradient.times[n] = times.old;
+            match times.end {
+                None => self.gradient.times[n + 1] = times.new,
+                end => pull(end, times.new),
+            }
+        }
+        self.pull_eigenvalues(state, settings, into_low, into_high);
+        self.backward(state, settings, share, m, d);
+
+        let Gradient { phi, f, times, .. } = &self.gradient;
+        finite &= phi.iter().chain(f).all(|g| g.is_finite()) && times.iter().all(|t| t.is_finite());
+        let reports = || self.slots.iter().map(|s| s.report);
+        Outcome {
+            divergence: value.then(|| self.slots.iter().map(|s| s.value).sum::<f64>() * share),
+            intersection: self.constraint.intersection,
+            orthogonality: self.constraint.orthogonality(),
+            interval: interval.ends(),
+            clipped: self.slots.iter().filter(|s| s.end.is_some()).count(),
+            measures: self.slots.len(),
+            unconverged: reports().filter(|r| r.status != Status::Converged).count(),
+            iterations: reports().map(|r| r.iterations).max().unwrap_or(0),
+            marginal_error: reports().map(|r| r.marginal_error).fold(0.0, f64::max),
+            speed: speed_squared.sqrt(),
+            finite: finite && reports().all(|r| r.status != Status::Diverged),
+        }
+    }
+
+    /// The gradient through the eigenvalues that set the ends (D6, D4), where times sit on them.
+    fn pull_eigenvalues(&mut self, state: &State<T>, settings: &Settings, into_low: f64, into_high: f64) {
+        self.d_eigen.fill(T::ZERO);
+        self.pulls.iter_mut().for_each(|p| p.0 = usize::MAX);
+        if !settings.through_eigenvalue {
+            return;
+        }
+        let (architecture, parameters) = (&state.geodesic.architecture, &state.geodesic.f);
+        let d = architecture.dim();
+        let Stepper { works, jets, d_eigen, pulls, .. } = self;
+        let (low, high) = extremes(works);
+        for ((at, factor), pull) in [(low, into_low), (high, into_high)].into_iter().zip(pulls) {
+            if factor == 0.0 {
+                continue;
+            }
+            jets.eigenvalue_gradient(&architecture.f, parameters, (&at.u, &at.vector), factor, d_eigen, &mut pull.1);
+            pull.0 = at.row;
+            // ∂λ/∂S = v vᵀ
+            for (k, p) in d_eigen[architecture.quadratic()].iter_mut().enumerate() {
+                *p += T::from_f64(factor * at.vector[k / d] * at.vector[k % d]);
+            }
+        }
+    }
+
+    /// Cotangents on u and v, then both networks backward.
+    fn backward(&mut self, state: &State<T>, settings: &Settings, share: f64, m: usize, d: usize) {
+        let Stepper { works, slots, constraint, pulls, gradient, d_eigen, .. } = self;
+        let (slots, pulls, constraint) = (&*slots, &*pulls, &*constraint);
+        for_each(works, true, |_, work| {
+            let Work { chunk, earlier, gap, .. } = work;
+            let at = chunk.first * d..(chunk.first + chunk.rows) * d;
+            chunk.bar_u.fill(T::ZERO);
+            chunk.bar_v.fill(T::ZERO);
+            for slot in slots {
+                let g = &slot.gradient[at.clone()];
+                crate::real::axpy(T::from_f64(share), g, &mut chunk.bar_u);
+                crate::real::axpy(T::from_f64(share * slot.time), g, &mut chunk.bar_v);
+            }
+            constraint.add_cotangents(chunk, earlier, gap, m, settings);
+            for (row, pull) in pulls {
+                if row.wrapping_sub(chunk.first) < chunk.rows {
+                    let bar = &mut chunk.bar_u[(row - chunk.first) * d..][..d];
+                    bar.iter_mut().zip(pull).for_each(|(b, p)| *b += T::from_f64(*p));
+                }
+            }
+            chunk.backward(&state.geodesic, false);
+        });
+        // The chunks' gradients in a fixed order.
+        sum_gradients(
+            &state.geodesic.architecture,
+            works.iter().map(|w| &w.chunk),
+            &mut gradient.phi,
+            &mut gradient.f,
+        );
+        crate::real::axpy(T::ONE, d_eigen, &mut gradient.f);
+    }
+}
+
+/// The chunks' smallest and largest eigenvalues.
+fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
+    let (mut low, mut high) = (&works[0].spectrum.low, &works[0].spectrum.high);
+    for Work { spectrum, .. } in &works[1..] {
+        // Written so that NaN wins.
+        if !(spectrum.low.value >= low.value) {
+            low = &spectrum.low;
+        }
+        if !(spectrum.high.value <= high.value) {
+            high = &spectrum.high;
+        }
+    }
+    (low, high)
+}
+
+impl<T: Real> Slot<T> {
+    fn solve(&mut self, works: &[Work<T>], settings: &Settings, value: bool) {
+        let t = T::from_f64(self.time);
+        let d = self.y.dim();
+        for Work { chunk, .. } in works {
+            let z = &mut self.z.coords_mut()[chunk.first * d..][..chunk.rows * d];
+            for ((z, &u), &v) in z.iter_mut().zip(&chunk.u).zip(&chunk.v) {
+                *z = u + t * v;
+            }
+        }
+        let (cross, own) =
+            self.solver.gradient(&self.z, &self.y, self.epsilon, &settings.sinkhorn, None, &mut self.gradient);
+        self.report = cross.and(own);
+        if value {
+            self.report = self.report.and(self.solver.target(&settings.sinkhorn));
+            let ot = self.solver.value();
+            self.value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
+        }
+        self.along = works
+            .iter()
+            .map(|w| crate::real::dot(&self.gradient[w.chunk.first * d..][..w.chunk.rows * d], &w.chunk.v))
+            .sum();
+    }
+}

@@ -1,0 +1,119 @@
+//! What a reader hands over, and what its clouds are called.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// A cloud as it stands in a file: whole points, whose values nobody has checked.
+pub(super) struct Cloud {
+    /// Which part of the file it is.
+    pub part: Part,
+    /// Coordinates, row-major.
+    pub points: Vec<f64>,
+    /// Coordinates a point, at least 1.
+    pub dim: usize,
+    /// Weights, unless they are equal.
+    pub weights: Option<Vec<f64>>,
+}
+
+/// A part of a file.
+pub(super) enum Part {
+    /// All of it.
+    Whole,
+    /// One cloud of a stack.
+    Index(usize),
+    /// One array of an archive.
+    Array(String),
+}
+
+/// What a reader found wrong.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// Where in the file; empty for the file as a whole.
+    pub place: String,
+    /// What is wrong and what to do.
+    pub problem: String,
+}
+
+impl Fault {
+    /// Something wrong at a place.
+    pub fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Fault { place: place.into(), problem: problem.into() }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(problem: String) -> Self {
+        Fault { place: String::new(), problem }
+    }
+}
+
+/// A piece of a file for a message: in quotes, with no line ends, not long.
+pub(super) fn quote(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+/// How messages speak of a cloud: by the path as the caller gave it.
+pub(super) fn label(path: &Path, part: &Part) -> String {
+    match part {
+        Part::Whole => path.display().to_string(),
+        Part::Index(k) => format!("{}[{k}]", path.display()),
+        Part::Array(name) => format!("{}, array {name:?}", path.display()),
+    }
+}
+
+/// Which part of its path stands in the name of a file's clouds.
+#[derive(Clone, Copy, PartialEq)]
+enum Detail {
+    Stem,
+    FileName,
+    Path,
+}
+
+/// The name of a cloud.
+fn name(path: &Path, part: &Part, detail: Detail) -> String {
+    let base = match detail {
+        Detail::Stem => path.file_stem().map(|s| s.to_string_lossy().into_owned()),
+        Detail::FileName => path.file_name().map(|s| s.to_string_lossy().into_owned()),
+        Detail::Path => None,
+    };
+    let base = base.unwrap_or_else(|| path.display().to_string());
+    match part {
+        Part::Whole => base,
+        Part::Index(k) => format!("{base}[{k}]"),
+        Part::Array(array) if detail == Detail::Stem => array.clone(),
+        Part::Array(array) => format!("{base}[{array}]"),
+    }
+}
+
+/// Short names, longer for the files whose clouds would share one. A cloud comes with the index of its file.
+pub(super) fn distinct_names(paths: &[&Path], clouds: &[(usize, Cloud)]) -> Result<Vec<String>> {
+    let mut details = vec![Detail::Stem; paths.len()];
+    loop {
+        let names: Vec<String> =
+            clouds.iter().map(|(file, cloud)| name(paths[*file], &cloud.part, details[*file])).collect();
+        let mut owners: HashMap<&str, Vec<usize>> = HashMap::new();
+        for ((file, _), name) in clouds.iter().zip(&names) {
+            owners.entry(name).or_default().push(*file);
+        }
+        let shared: Vec<Vec<usize>> = owners.into_values().filter(|files| files.len() > 1).collect();
+        if shared.is_empty() {
+            return Ok(names);
+        }
+        if let Some(files) = shared.iter().find(|files| files.iter().all(|&f| details[f] == Detail::Path)) {
+            return Err(Error::file(paths[files[0]], "", "it is given twice; name each file once"));
+        }
+        // A file may own several of the names: raise each file once.
+        let before = details.clone();
+        for file in shared.into_iter().flatten() {
+            details[file] = match before[file] {
+                Detail::Stem => Detail::FileName,
+                Detail::FileName | Detail::Path => Detail::Path,
+            };
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Archives of numpy arrays (`.npz`), stored or deflated.
+
+use std::cmp::Ordering;
+use std::io::{Cursor, Read};
+
+use npyz::zip::{CompressionMethod, ZipArchive, result::ZipResult};
+
+use super::cloud::{Cloud, Fault, Part};
+use super::npy::{self, Array, show};
+
+/// An open archive and where its arrays are.
+struct Archive<'a> {
+    zip: ZipArchive<Cursor<&'a [u8]>>,
+    /// Names, in natural order, with their index in the zip.
+    arrays: Vec<(String, usize)>,
+}
+
+/// The clouds of an archive: its array `points`, cut by `offsets` and weighted by `weights`, or one cloud an array.
+pub(super) fn read(bytes: &[u8]) -> Result<Vec<Cloud>, Fault> {
+    let mut archive = Archive::open(bytes)
+        .map_err(|e| Fault::from(format!("it is no readable .npz ({e}); save it again with numpy.savez")))?;
+    if archive.arrays.is_empty() {
+        return Err(String::from("it holds no arrays; save clouds in it with numpy.savez").into());
+    }
+    if let Some(twice) = archive.arrays.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(Fault::at(array(&twice[0].0), "it is in the archive twice; save each array once"));
+    }
+    if let Some(points) = archive.array("points")? {
+        let weights = archive.array("weights")?;
+        return match archive.array("offsets")? {
+            Some(offsets) => ragged(points, &offsets, weights),
+            None => equal_sizes(points, weights),
+        };
+    }
+    let names: Vec<String> = archive.arrays.iter().map(|(name, _)| name.clone()).collect();
+    let mut clouds = Vec::new();
+    for name in names {
+        clouds.push(archive.cloud(name)?);
+    }
+    Ok(clouds)
+}
+
+impl<'a> Archive<'a> {
+    fn open(bytes: &'a [u8]) -> ZipResult<Self> {
+        let mut zip = ZipArchive::new(Cursor::new(bytes))?;
+        let mut arrays = Vec::new();
+        for index in 0..zip.len() {
+            let entry = zip.by_index_raw(index)?;
+            if let Some(name) = npyz::npz::array_name_from_file_name(entry.name()) {
+                arrays.push((name.to_string(), index));
+            }
+        }
+        arrays.sort_by(|(a, _), (b, _)| natural(a, b));
+        Ok(Archive { zip, arrays })
+    }
+
+    /// The array of a name, if there is one.
+    fn array(&mut self, name: &str) -> Result<Option<Array>, Fault> {
+        let Some(&(_, index)) = self.arrays.iter().find(|(n, _)| n == name) else { return Ok(None) };
+        let place = array(name);
+        let bytes = match self.unpack(index) {
+            Ok(bytes) => bytes,
+            Err(problem) => return Err(Fault::at(place, problem)),
+        };
+        npy::decode(&bytes).map(Some).map_err(|problem| Fault::at(place, problem))
+    }
+
+    /// The bytes of an entry. Methods that numpy does not write are refused by hand, because the zip crate panics on
+    /// an entry that is marked as encrypted in one place and not in another (the field of kind 0x9901, length 7).
+    fn unpack(&mut self, index: usize) -> Result<Vec<u8>, String> {
+        let damaged = |e: &dyn std::fmt::Display| format!("it cannot be unpacked ({e}); save it again");
+        let raw = self.zip.by_index_raw(index).map_err(|e| damaged(&e))?;
+        if raw.extra_data().windows(4).any(|field| field == [0x01, 0x99, 0x07, 0x00]) {
+            return Err("it is encrypted; save it without a password".into());
+        }
+        if !matches!(raw.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
+            let method = raw.compression();
+            return Err(format!("it is packed by the method {method}; save it with numpy.savez_compressed"));
+        }
+        drop(raw);
+        let mut bytes = Vec::new();
+        let mut entry = self.zip.by_index(index).map_err(|e| damaged(&e))?;
+        entry.read_to_end(&mut bytes).map_err(|e| damaged(&e))?;
+        Ok(bytes)
+    }
+
+    /// An array that is one cloud.
+    fn cloud(&mut self, name: String) -> Result<Cloud, Fault> {
+        if name == "weights" || name == "offsets" {
+            let problem = "it belongs to an array \"points\", which the file lacks; rename the array of the clouds";
+            return Err(Fault::at(array(&name), problem));
+        }
+        let Some(values) = self.array(&name)? else {
+            return Err(Fault::at(array(&name), "it cannot be found; save the file again"));
+        };
+        if values.shape.len() == 3 {
+            let shape = show(&values.shape);
+            let problem = format!("its shape {shape} is a stack of clouds; call a stack \"points\" and keep it alone");
+            return Err(Fault::at(array(&name), problem));
+        }
+        let dim = values.shape.get(1).copied().unwrap_or(1);
+        Ok(Cloud { part: Part::Array(name), points: values.values, dim, weights: None })
+    }
+}
+
+/// The place of an array in messages.
+fn array(name: &str) -> String {
+    format!("array {name:?}")
+}
+
+/// Without offsets: one cloud or a stack, with one weight a point.
+fn equal_sizes(points: Array, weights: Option<Array>) -> Result<Vec<Cloud>, Fault> {
+    let expected =
+        if points.shape.len() == 1 { points.shape.clone() } else { points.shape[..points.shape.len() - 1].to_vec() };
+    let mut clouds = npy::clouds(points);
+    if let Some(weights) = weights {
+        check_weights(&weights, &expected)?;
+        let size = expected[expected.len() - 1];
+        for (cloud, w) in clouds.iter_mut().zip(weights.values.chunks_exact(size)) {
+            cloud.weights = Some(w.to_vec());
+        }
+    }
+    Ok(clouds)
+}
+
+/// Clouds of any sizes: cloud k is the rows `offsets[k]..offsets[k + 1]`.
+fn ragged(points: Array, offsets: &Array, weights: Option<Array>) -> Result<Vec<Cloud>, Fault> {
+    if points.shape.len() == 3 {
+        let problem = format!("its shape is {}; with \"offsets\" it is (M, d)", show(&points.shape));
+        return Err(Fault::at(array("points"), problem));
+    }
+    let rows = points.shape[0];
+    let dim = points.shape.get(1).copied().unwrap_or(1);
+    if let Some(weights) = &weights {
+        check_weights(weights, &[rows])?;
+    }
+    let bounds = check_offsets(offsets, rows).map_err(|problem| Fault::at(array("offsets"), problem))?;
+    let cut = |(k, pair): (usize, &[usize])| Cloud {
+        part: Part::Index(k),
+        points: points.values[pair[0] * dim..pair[1] * dim].to_vec(),
+        dim,
+        weights: weights.as_ref().map(|w| w.values[pair[0]..pair[1]].to_vec()),
+    };
+    Ok(bounds.windows(2).enumerate().map(cut).collect())
+}
+
+/// Offsets rise from 0 to the number of points.
+fn check_offsets(offsets: &Array, rows: usize) -> Result<Vec<usize>, String> {
+    let values = &offsets.values;
+    if offsets.shape.len() != 1 || values.len() < 2 {
+        let shape = show(&offsets.shape);
+        return Err(format!("its shape is {shape}; n clouds take n + 1 offsets, the first 0, the last the end"));
+    }
+    if values[0] != 0.0 || values[values.len() - 1] != rows as f64 {
+        let (first, last) = (values[0], values[values.len() - 1]);
+        return Err(format!("it runs from {first} to {last}; it must run from 0 to {rows}, the number of points"));
+    }
+    for (k, pair) in values.windows(2).enumerate() {
+        if pair[0] == pair[1] {
+            return Err(format!("cloud {k} is empty (offsets {k} and {} are both {}); leave it out", k + 1, pair[0]));
+        }
+        if pair[1].fract() != 0.0 || pair[1] < pair[0] {
+            return Err(format!("offset {} is {} after {}; offsets are integers that rise", k + 1, pair[1], pair[0]));
+        }
+    }
+    // Between 0 and `rows`, since they rise.
+    Ok(values.iter().map(|&v| v as usize).collect())
+}
+
+/// One weight a point.
+fn check_weights(weights: &Array, expected: &[usize]) -> Result<(), Fault> {
+    if weights.shape == expected {
+        return Ok(());
+    }
+    let problem = format!("its shape is {}; one weight a point has shape {}", show(&weights.shape), show(expected));
+    Err(Fault::at(array("weights"), problem))
+}
+
+/// Order of names in which numbers count as numbers: `arr_2` before `arr_10`.
+fn natural(a: &str, b: &str) -> Ordering {
+    fn pieces(name: &str) -> Vec<(&str, Option<u128>)> {
+        let mut out = Vec::new();
+        let mut rest = name;
+        while !rest.is_empty() {
+            let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+            let digits = rest[text..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - text);
+            out.push((&rest[..text], rest[text..text + digits].parse().ok()));
+            rest = &rest[text + digits..];
+        }
+        out
+    }
+    pieces(a).cmp(&pieces(b)).then_with(|| a.cmp(b))
+}

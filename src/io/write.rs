@@ -1,0 +1,78 @@
+//! Files that are complete or absent.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use npyz::WriterBuilder;
+
+use crate::error::{Error, Result};
+
+/// Writes `values`, row-major with `cols` columns, as an array of float64 (`.npy`). Nothing half-written is left.
+///
+/// # Errors
+/// [`Error::Parameter`] if the values are not whole rows, [`Error::Io`] if the file cannot be written.
+///
+/// # Example
+/// ```
+/// let path = std::env::temp_dir().join(format!("wgpca-doc-{}.npy", std::process::id()));
+/// wgpca::io::write_npy(&path, &[0.0, 1.0, 2.0, 3.0], 2)?;
+/// let cloud = &wgpca::io::read_file(&path, &Default::default())?[0];
+/// assert_eq!((cloud.points(), cloud.dim()), (&[0.0, 1.0, 2.0, 3.0][..], 2));
+/// # std::fs::remove_file(&path).ok();
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+pub fn write_npy(path: &Path, values: &[f64], cols: usize) -> Result<()> {
+    if cols == 0 || !values.len().is_multiple_of(cols) {
+        let problem = format!("{} numbers are not whole rows of {cols} columns", values.len());
+        return Err(Error::parameter("cols", problem));
+    }
+    let mut bytes = Vec::new();
+    let fill = |bytes: &mut Vec<u8>| -> io::Result<()> {
+        let shape = [(values.len() / cols) as u64, cols as u64];
+        let mut array = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(bytes).begin_nd()?;
+        array.extend(values.iter().copied())?;
+        array.finish()
+    };
+    fill(&mut bytes).map_err(|e| Error::io(path, e))?;
+    write_atomic(path, &bytes)
+}
+
+/// Writes a file so that at every moment, also after a crash, its path holds the old content or the new: the bytes go
+/// to a hidden file beside it, reach the disk and take the name at once.
+///
+/// # Errors
+/// [`Error::Io`] if the file cannot be written; the hidden file is then removed.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = |e| Error::io(path, e);
+    let (mut file, temporary) = create_beside(path).map_err(failed)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
+    if let Err(e) = written {
+        // The error to report is the first one.
+        fs::remove_file(&temporary).ok();
+        return Err(failed(e));
+    }
+    // The new name reaches the disk with the directory. Not every system can sync one, and the content is safe.
+    if let Some(directory) = temporary.parent() {
+        File::open(directory).and_then(|d| d.sync_all()).ok();
+    }
+    Ok(())
+}
+
+/// A new hidden file in the same directory.
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let temporary = directory.join(format!(".wgpca-{}-{count}.tmp", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Ok(file) => return Ok((file, temporary)),
+            // Left by a process of the same number that was killed, or used by one of another machine.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+}

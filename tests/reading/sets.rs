@@ -1,0 +1,117 @@
+//! Several files, directories, names, and writing.
+
+use super::*;
+use wgpca::io::{write_atomic, write_npy};
+
+fn names(measures: &[Measure]) -> Vec<&str> {
+    measures.iter().map(Measure::name).collect()
+}
+
+fn read_all<P: AsRef<Path>>(inputs: &[P]) -> Vec<Measure> {
+    read_measures(inputs, &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn directories_are_read_in_the_order_of_names() {
+    let dir = Dir::new();
+    for name in ["b.csv", "a.txt", "C.XYZ", ".hidden.csv"] {
+        dir.put(name, "1 2\n");
+    }
+    for name in ["README.md", "SOURCES.tsv", "log.dat", "make.py", "meta.json", "LICENSE"] {
+        dir.put(name, "these are words\n");
+    }
+    std::fs::create_dir(dir.path().join("sub.csv")).expect("a directory");
+    std::fs::write(dir.path().join("sub.csv/d.csv"), "1 2 3\n").expect("a file");
+    assert_eq!(names(&read_all(&[dir.path()])), ["C", "a", "b"]);
+    let other = Dir::new();
+    let first = other.put("z.tsv", "0 0\n");
+    assert_eq!(names(&read_all(&[&first, dir.path()])), ["z", "C", "a", "b"]);
+    fails(&[other.path()], &ReadOptions::default(), &["holds no file", ".npy", ".off"]);
+}
+
+#[test]
+fn a_text_that_is_no_cloud_is_named() {
+    let dir = Dir::new();
+    dir.put("a.csv", "1,2\n");
+    let notes = dir.put("notes.txt", "chairs of 2019\nfrom the shop in the town\n");
+    fails(&[dir.path()], &ReadOptions::default(), &["notes.txt, line 1", "move it out of the directory"]);
+    let e = read_file(&notes, &ReadOptions::default()).expect_err("no cloud").to_string();
+    assert!(!e.contains("directory"), "{e}");
+}
+
+#[test]
+fn names_stay_distinct() {
+    let (one, two) = (Dir::new(), Dir::new());
+    let csv = one.put("chair.csv", "1 2\n");
+    let txt = one.put("chair.txt", "1 2\n");
+    assert_eq!(names(&read_all(&[&csv])), ["chair"]);
+    assert_eq!(names(&read_all(&[&csv, &txt])), ["chair.csv", "chair.txt"]);
+    let again = two.put("chair.csv", "1 2\n");
+    let paths = [&csv, &txt, &again].map(|p| p.display().to_string());
+    assert_eq!(names(&read_all(&[&csv, &again])), [&paths[0][..], &paths[2]]);
+    assert_eq!(names(&read_all(&[&csv, &txt, &again])), [&paths[0][..], "chair.txt", &paths[2]]);
+    let arrays = npz(&[("arr_0", doubles("(1, 2)", &[1.0, 2.0]))], false);
+    let (p, q) = (one.put("p.npz", &arrays), one.put("q.npz", &arrays));
+    assert_eq!(names(&read_all(&[&p])), ["arr_0"]);
+    assert_eq!(names(&read_all(&[&p, &q])), ["p.npz[arr_0]", "q.npz[arr_0]"]);
+    // All clouds of a file follow, not only the one whose name is taken.
+    let stack = doubles("(2, 1, 2)", &[1.0; 4]);
+    let (s, t) = (one.put("s.npy", &stack), two.put("s.npy", doubles("(1, 1, 2)", &[1.0; 2])));
+    let [s0, t0] = [&s, &t].map(|p| p.display().to_string());
+    assert_eq!(names(&read_all(&[&s, &t])), [format!("{s0}[0]"), format!("{s0}[1]"), format!("{t0}[0]")]);
+    fails(&[one.path(), &csv], &ReadOptions::default(), &["chair.csv", "given twice"]);
+}
+
+/// O6: clouds of unequal dimension are both named.
+#[test]
+fn o6_mixed_dimensions() {
+    let dir = Dir::new();
+    let (a, b) = (dir.put("a.csv", "1,2,3\n"), dir.put("b.npy", doubles("(2, 1, 2)", &[1.0; 4])));
+    fails(&[&a, &b], &ReadOptions::default(), &["b.npy[0]", "dimension 2", "a.csv", "dimension 3"]);
+}
+
+#[test]
+fn what_cannot_be_opened() {
+    let dir = Dir::new();
+    let options = ReadOptions::default();
+    fails(&[dir.path().join("gone.npy")], &options, &["gone.npy", "No such file"]);
+    fails(&[dir.path().join("gone")], &options, &["gone", "No such file"]);
+    fails(&[dir.put("a.h5", "x")], &options, &["a.h5", ".h5 are not read", ".npy", ".tsv"]);
+    fails(&[dir.put("plain", "x")], &options, &["plain", "no ending", ".npy"]);
+    fails::<&Path>(&[], &options, &["inputs", "at least one"]);
+    let e = read_file(dir.path(), &options).expect_err("a directory").to_string();
+    assert!(e.contains("is a directory"), "{e}");
+}
+
+#[test]
+fn written_arrays_come_back() {
+    let dir = Dir::new();
+    let path = dir.path().join("out.npy");
+    let values = [0.1, -2.0, f64::MIN_POSITIVE, 4.0, 1e300, 6.0];
+    write_npy(&path, &[9.0; 4], 2).expect("written");
+    write_npy(&path, &values, 3).expect("overwritten");
+    let bytes = std::fs::read(&path).expect("a file");
+    let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    assert!(bytes.starts_with(b"\x93NUMPY\x01\x00") && bytes.ends_with(&data));
+    assert_eq!((bytes.len() - data.len()) % 64, 0);
+    assert_eq!(read_all(&[&path])[0].points(), values);
+    assert!(write_npy(&path, &values, 4).is_err() && write_npy(&path, &values, 0).is_err());
+}
+
+#[test]
+fn writing_leaves_all_or_nothing() {
+    let dir = Dir::new();
+    let path = dir.path().join("model");
+    write_atomic(&path, b"one").expect("written");
+    write_atomic(&path, b"two").expect("overwritten");
+    assert_eq!(std::fs::read(&path).expect("a file"), b"two");
+    std::fs::create_dir(dir.path().join("taken")).expect("a directory");
+    for bad in ["taken", "no/such/place", ".."] {
+        let e = write_atomic(&dir.path().join(bad), b"three").expect_err(bad).to_string();
+        assert!(e.contains(bad), "{e}");
+    }
+    let mut left: Vec<_> =
+        std::fs::read_dir(dir.path()).expect("entries").map(|e| e.expect("entry").file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["model", "taken"]);
+}
