@@ -58,6 +58,12 @@ impl<T: Real> Chunk<T> {
 
     /// u and v of the present x.
     pub fn forward(&mut self, g: &Geodesic<T>) {
+        self.map(g);
+        self.velocity(g);
+    }
+
+    /// u of the present x.
+    pub fn map(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
         self.phi.forward(&a.phi, &g.phi, &self.x);
@@ -68,7 +74,6 @@ impl<T: Real> Chunk<T> {
             T::gemm(&mut self.u, Write::Add, View::new(&self.x, rows, d), linear.t());
             add_to_rows(&mut self.u, &g.phi[a.shift()]);
         }
-        self.velocity(g);
     }
 
     /// v at the present u.
@@ -108,8 +113,15 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// Backward from the cotangents on v and u (D6): ∂L/∂ψ by (D3), then ∂L/∂u += H_f ·, unless `only_f` into φ.
-    pub fn backward(&mut self, g: &Geodesic<T>, only_f: bool) {
+    /// Backward from the cotangents on v and u (D6): ∂L/∂ψ by (D3), ∂L/∂u += H_f ·, then ∂L/∂θ.
+    pub fn backward(&mut self, g: &Geodesic<T>) {
+        self.backward_f(g);
+        crate::real::axpy(T::ONE, &self.hv, &mut self.bar_u);
+        self.backward_phi(g);
+    }
+
+    /// ∂L/∂ψ from the cotangent on v (D3).
+    pub fn backward_f(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
         self.d_f.fill(T::ZERO);
@@ -120,10 +132,6 @@ impl<T: Real> Chunk<T> {
             T::gemm(&mut self.d_f[a.quadratic()], Write::Replace, bar_v.t(), View::new(&self.u, rows, d));
             sum_rows(&self.bar_v, &mut self.d_f[a.slope()]);
             T::gemm(&mut self.hv, Write::Add, bar_v, View::new(&g.f[a.quadratic()], d, d));
-        }
-        if !only_f {
-            crate::real::axpy(T::ONE, &self.hv, &mut self.bar_u);
-            self.backward_phi(g);
         }
     }
 

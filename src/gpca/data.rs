@@ -55,7 +55,7 @@ pub(crate) struct Data<T> {
     pub frame: Frame,
     pub sources: Vec<Source<T>>,
     /// Pooled total variance in the frame, the yardstick of the floor of ε.
-    variance: f64,
+    pub variance: f64,
     /// `order[i]` is the place in the caller's list of source i.
     pub order: Vec<usize>,
     pub dim: usize,

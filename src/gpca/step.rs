@@ -297,7 +297,7 @@ impl<T: Real> Stepper<T> {
                     bar.iter_mut().zip(pull).for_each(|(b, p)| *b += T::from_f64(*p));
                 }
             }
-            chunk.backward(&state.geodesic, false);
+            chunk.backward(&state.geodesic);
         });
         // The chunks' gradients in a fixed order.
         sum_gradients(

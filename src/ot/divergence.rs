@@ -181,18 +181,28 @@ impl<T: Real> Divergences<T> {
         self.target.symmetric(pair, settings.kernel_memory, stop)
     }
 
-    /// The OT terms of the last solves.
+    /// OT_ε(y, y) alone.
+    pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
+        self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
+        self.y.set(y, &moments(y).0, 1.0 / self.unit);
+        let report = self.target(settings);
+        (self.ot(&self.target, &self.y, &self.y), report)
+    }
+
+    fn ot(&self, solve: &Solve<T>, x: &Cloud<T>, y: &Cloud<T>) -> f64 {
+        let (a, b) = solve.problem.dual_sums(Pair { isa: Isa::best(), x, y }, &solve.beta);
+        self.unit * self.unit * (a + b)
+    }
+
+    /// (OT_ε(x, y), OT_ε(x, x)) of the last [`Divergences::gradient`].
+    pub fn cross_terms(&self) -> (f64, f64) {
+        (self.ot(&self.cross, &self.x, &self.y), self.ot(&self.own, &self.x, &self.x))
+    }
+
+    /// The OT terms of the last solves; `yy` is that of the last [`Divergences::target`].
     pub fn value(&self) -> Value {
-        let isa = Isa::best();
-        let ot = |solve: &Solve<T>, x, y| {
-            let (a, b) = solve.problem.dual_sums(Pair { isa, x, y }, &solve.beta);
-            self.unit * self.unit * (a + b)
-        };
-        Value {
-            xy: ot(&self.cross, &self.x, &self.y),
-            xx: ot(&self.own, &self.x, &self.x),
-            yy: ot(&self.target, &self.y, &self.y),
-        }
+        let (xy, xx) = self.cross_terms();
+        Value { xy, xx, yy: self.ot(&self.target, &self.y, &self.y) }
     }
 
     fn potentials(&mut self) -> Potentials<T> {

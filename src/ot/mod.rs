@@ -8,6 +8,7 @@
 //! absorbed potentials stored as tiles, those that cannot matter left out; one fused sweep over them an iteration;
 //! Anderson mixing of the column potential under a safeguard. Above a memory limit the same iteration is streamed.
 
+mod assignment;
 mod cloud;
 mod divergence;
 mod epsilon;
@@ -18,6 +19,7 @@ mod problem;
 mod softmin;
 mod solver;
 
+pub use assignment::assignment;
 pub use divergence::{Divergence, Potentials, divergence, divergence_from};
 pub(crate) use divergence::Divergences;
 pub use epsilon::Epsilon;

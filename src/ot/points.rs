@@ -72,6 +72,23 @@ impl<T: Real> Points<T> {
         Points { coords: vec![T::ZERO; n * dim], weights: vec![T::from_f64(1.0 / n as f64); n], dim }
     }
 
+    /// At most `n` points spread evenly over the list, with their weights.
+    pub(crate) fn front(&self, n: usize) -> Self {
+        if self.len() <= n {
+            return self.clone();
+        }
+        let rows = (0..n).map(|k| k * self.len() / n);
+        let coords: Vec<T> = rows.clone().flat_map(|i| self.coords[i * self.dim..(i + 1) * self.dim].to_vec()).collect();
+        let mut weights: Vec<f64> = rows.map(|i| self.weights[i].to_f64()).collect();
+        let sum: f64 = weights.iter().sum();
+        if sum > 0.0 {
+            weights.iter_mut().for_each(|w| *w /= sum);
+        } else {
+            weights.fill(1.0 / n as f64);
+        }
+        Points { coords, weights: cast(&weights), dim: self.dim }
+    }
+
     /// The coordinates, to be overwritten with finite numbers.
     pub(crate) fn coords_mut(&mut self) -> &mut [T] {
         &mut self.coords

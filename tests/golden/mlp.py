@@ -88,7 +88,7 @@ def vector_case(name, seed, activation, sizes, residual=False):
         "name": name, "kind": "vector", "activation": activation, "sizes": sizes, "samples": SAMPLES,
         "residual": residual, **named("param", p), "u": common.flat(x), "cotangent": common.flat(cotangent),
         "output": common.flat(value), **named("grad", grad), "grad_u": common.flat(grad_x),
-    }  # fmt: skip
+    }
 
 
 def extreme_eigenvalue(f, p, u, pick):
@@ -111,7 +111,7 @@ def extreme_eigenvalue(f, p, u, pick):
     fixed = jax.grad(lambda p, u: v @ jax.hessian(f, 1)(p, u) @ v, (0, 1))(p, u[k])
     assert np.abs(fixed[0]["net"] - grad["net"]).max() < 1e-12 and np.abs(fixed[1] - grad_u).max() < 1e-12
     return {"sample": k, "value": float(per_sample[k]), "vector": common.flat(v), **named("grad", grad),
-            "grad_u": common.flat(grad_u)}  # fmt: skip
+            "grad_u": common.flat(grad_u)}
 
 
 def scalar_case(name, seed, activation, sizes, residual=False):
@@ -140,7 +140,7 @@ def scalar_case(name, seed, activation, sizes, residual=False):
         "value": common.flat(jax.vmap(f, (None, 0))(p, u)), "gradient": common.flat(gradient(p, u)),
         "hessian": common.flat(h), "hvp": common.flat(hvp), "pairing": float(pairing(p, u)), **named("grad", mixed),
         "eigen_min": extreme_eigenvalue(f, p, u, 0), "eigen_max": extreme_eigenvalue(f, p, u, -1),
-    }  # fmt: skip
+    }
 
 
 HIDDEN = [[6], [7, 4], [5, 8, 3], [4, 6, 5, 3]]  # one to four hidden layers

@@ -12,8 +12,6 @@ Made with python 3.11.7, numpy 2.4.6, scipy 1.17.1, POT 0.9.7.post1, jax 0.10.2,
 Seeds: random clouds numpy default_rng(1), shuffles default_rng(2), difference directions default_rng(3).
 Run: python sinkhorn.py
 """
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -209,7 +207,7 @@ def case(
         "gradient_rows": list(rows) if rows else None,
         "gradient_row_values": common.flat(grad[list(rows)]) if rows else None,
         "tolerance_note": note,
-    }  # fmt: skip
+    }
 
 
 # ---- the cases, by subject ----
@@ -320,13 +318,14 @@ def gaussians():
         1.0: {0.5: 0.22469171, 0.9: 0.00963532, 1.1: 0.00975138, 2.0: 0.99230933},
         0.1: {0.5: 0.24968829, 0.9: 0.00999614, 1.1: 0.00999742, 2.0: 0.99992189},
     }
+    recipe = {"kind": "scaled_quantiles", "text": "x = normal_quantiles, y = scale * x"}
     for eps, row in table.items():
         for s, expected in row.items():
             closed = float(gaussian_divergence(s, eps))
             assert abs(closed - expected) < 6e-9
             note = "closed_form is of the continuous laws, divergence of the 256 points; 4000 points reach it to 1e-3"
             out = case(f"O11 eps {eps:g}, s {s:g}", x, s * x, eps, w2=True, rows=[0, 100, 255], difference=None,
-                       recipe={"text": "x = normal_quantiles, y = scale * x", "scale": s}, note=note)
+                       recipe=recipe | {"scale": s}, note=note)
             assert abs(out["divergence"] - closed) < 6e-3
             yield out | {"closed_form": closed}
 
@@ -341,7 +340,7 @@ def exact_transport():
     yield out
     x, y = column(0, 1, 2, 3, 4), np.linspace(0, 4, 960)[:, None]
     out = case("O3 five points against 960", x, y, 0.1, w2=True, difference=None,
-               recipe={"text": "x_i = i for i = 0..4, y_j = 4 j / 959 for j = 0..959"})
+               recipe={"kind": "grid", "text": "x_i = i for i = 0..4, y_j = 4 j / 959 for j = 0..959"})
     close(out["w2"], 0.1327771985, 5e-10)
     yield out
 
@@ -350,14 +349,14 @@ def high_dimension():
     x = 0.02 * px(50, 160)
     i, k = indices(50, 160)
     y = x + 1e-3 * np.cos(2.3 * i + 0.7 * k)
-    recipe = {"text": "i, k from 1: x[i,k] = 0.02 sin(12.9898 i + 78.233 k), y[i,k] = x[i,k] + 0.001 cos(2.3 i + 0.7 k)"}
-    out = case("O8 small divergence, d 160", x, y, 2.5e-3, w2=True, rows=[0, 31], recipe=recipe,
+    text = "i, k from 1: x[i,k] = 0.02 sin(12.9898 i + 78.233 k), y[i,k] = x[i,k] + 0.001 cos(2.3 i + 0.7 k)"
+    out = case("O8 small divergence, d 160", x, y, 2.5e-3, w2=True, rows=[0, 31], recipe={"kind": "close", "text": text},
                note="f64 1e-9 of ot_xy; f32 1e-6 absolute; the recipe itself is good to 1e-12")
     close(out["divergence"], 5.8086e-6, 1e-5)
     close(out["w2"], 8.00138e-5, 1e-6)
     yield out
-    recipe = {"text": "i, k from 1: x[i,k] = sin(12.9898 i + 78.233 k), y[i,k] = 1 + cos(4.1414 i + 9.17 k)"}
-    out = case("O19 d 1025", px(33, 1025), py(40, 1025), 50.0, w2=True, rows=[0], recipe=recipe,
+    text = "i, k from 1: x[i,k] = sin(12.9898 i + 78.233 k), y[i,k] = 1 + cos(4.1414 i + 9.17 k)"
+    out = case("O19 d 1025", px(33, 1025), py(40, 1025), 50.0, w2=True, rows=[0], recipe={"kind": "waves", "text": text},
                note="f64 1e-9, f32 1e-4 relative; the recipe itself is good to 1e-11")
     close(out["divergence"], 1922.920767, 1e-9)
     yield out

@@ -12,7 +12,8 @@ Gradients are OTT's automatic ones at solves converged to 1e-12; every case is c
 differences of the loss in random directions, and S with POT.
 
 Made with python 3.11.7, numpy 2.4.6, POT 0.9.7.post1, jax 0.10.2, ott-jax 0.6.0; float64.
-Seeds: numpy default_rng(200) for all inputs, default_rng(201) for difference directions.
+Seeds: numpy default_rng(212) for all inputs (alternating updates converge there in a few thousand iterations),
+default_rng(201) for the difference directions.
 Run: python step.py
 """
 import jax
@@ -44,7 +45,7 @@ def fields(p, x):
 
 
 def divergence(z, y, eps):
-    solve = dict(threshold=1e-12, max_iterations=400_000, lse_mode=True)
+    solve = dict(threshold=1e-12, max_iterations=50_000, lse_mode=True)
     value, out = sinkhorn_divergence(PointCloud, z, y, epsilon=eps, solve_kwargs=solve)
     return value, jnp.stack(out.converged).all()
 
@@ -108,23 +109,23 @@ def case(name, p, data, index, orthogonality=None):
         assert -1 / log["lambda_max"] < p["t_new"] < -1 / log["lambda_min"]
         second = {"orthogonality": orthogonality, "t_old": float(p["t_old"]), "t_new": float(p["t_new"]),
                   "o": float(log["orthogonality"]), "i": float(log["intersection"]),
-                  "grad_t_old": float(grad["t_old"]), "grad_t_new": float(grad["t_new"])}  # fmt: skip
+                  "grad_t_old": float(grad["t_old"]), "grad_t_new": float(grad["t_new"])}
     return {
         "name": name, "component": 1 if orthogonality is None else 2, "t": common.flat(p["t"]), "index": index,
         "clipped": clipped, "loss": float(value), "divergence": float(log["divergence"]),
         "lambda_min": float(log["lambda_min"]), "lambda_max": float(log["lambda_max"]), "time": float(log["time"]),
         **second, "grad_phi": common.flat(grad["phi"]), "grad_f": common.flat(grad["f"]),
         "grad_t": common.flat(grad["t"]),
-    }  # fmt: skip
+    }
 
 
 def main():
-    rng = np.random.default_rng(200)
+    rng = np.random.default_rng(212)
     x = rng.standard_normal((BATCH, D))
     y = 0.3 + rng.standard_normal((BATCH, D)) @ np.array([[1.2, 0.3, 0.0], [0.0, 0.8, 0.2], [0.0, 0.0, 0.5]])
     epsilon = 0.02 * ((y - y.mean(0)) ** 2).sum(1).mean()
     nets, first = (
-        {"phi": random_parameters(rng, PHI_SIZES, gain=1.4), "f": random_parameters(rng, F_SIZES, gain=1.4)}
+        {"phi": random_parameters(rng, PHI_SIZES, gain=1.2), "f": random_parameters(rng, F_SIZES, gain=1.6)}
         for _ in range(2)
     )
     data = {"x": x, "y": y, "epsilon": epsilon, "first": first}
@@ -155,7 +156,7 @@ def main():
         f_sizes=F_SIZES, f_activation="elu", epsilon=float(epsilon), lambda_o=LAMBDA_O, lambda_i=LAMBDA_I,
         x=common.flat(x), y=common.flat(y), param_phi=common.flat(nets["phi"]), param_f=common.flat(nets["f"]),
         first_phi=common.flat(first["phi"]), first_f=common.flat(first["f"]), cases=cases,
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,93 @@
+//! A fitted component, with everything that was found about it.
+
+use super::geodesic::Geodesic;
+use super::interval::Interval;
+
+/// How the training of a component ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FitStatus {
+    /// All steps were done.
+    Completed,
+    /// A number left the range of the precision; what is returned is the best state before.
+    Diverged,
+}
+
+impl FitStatus {
+    /// `completed` or `diverged`.
+    pub fn name(self) -> &'static str {
+        match self {
+            FitStatus::Completed => "completed",
+            FitStatus::Diverged => "diverged",
+        }
+    }
+
+    /// By [`FitStatus::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        [FitStatus::Completed, FitStatus::Diverged].into_iter().find(|s| s.name() == name)
+    }
+}
+
+/// One geodesic principal component `t ↦ μ(t)`, in the units of the data. The curve has unit speed, so times are
+/// Wasserstein arc lengths: `W₂(μ(s), μ(t)) = |s − t|` inside the interval. The sign is such that the largest |t_i| is
+/// positive (the first, if there are two). The origin of t is wherever φ put it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Component<T> {
+    /// φ and f in the engine's normalised frame, f scaled to unit speed there.
+    pub geodesic: Geodesic<T>,
+    /// Interval in the frame.
+    pub(crate) frame_interval: Interval,
+    /// Times of the training measures, in their order.
+    pub times: Vec<f64>,
+    /// S_ε(μ(t_i), ν_i) of the training measures at the points of the projection.
+    pub residuals: Vec<f64>,
+    /// Open interval on which the curve is a geodesic.
+    pub interval: (f64, f64),
+    /// Samples of ρ on which the extreme eigenvalues of the Hessian were taken for the interval.
+    pub interval_samples: usize,
+    /// Where this component meets the first: (time on the first, time on this one). None for the first.
+    pub meeting: Option<(f64, f64)>,
+    /// Mean squared distance of the two curves at the meeting (I), and the squared cosine with the earlier components,
+    /// summed (O), over the samples of the interval.
+    pub intersection: Option<f64>,
+    /// See `intersection`.
+    pub orthogonality: Option<f64>,
+    /// `Σ_i min_t S_ε(μ(t), ν_i)` on fresh samples.
+    pub cost: f64,
+    /// The same between two independent samples of each measure: the scale of what sampling alone costs.
+    pub noise_floor: f64,
+    /// The same for the barycentre alone.
+    pub barycentre_cost: f64,
+    /// (barycentre cost − cost) / (barycentre cost − noise floor); none if the measures do not differ beyond noise.
+    pub explained: Option<f64>,
+    /// Share of the (step, measure) pairs of the training whose time was clipped to the interval.
+    pub clipped: f64,
+    /// Share of the training's Sinkhorn solves that did not reach their tolerance.
+    pub unconverged: f64,
+    /// Starts that were tried, with the cost that each reached on the evaluation points; the first is the one kept.
+    pub starts: Vec<(String, f64)>,
+    /// Cost of the kept start before any training, on the same points.
+    pub start_cost: f64,
+    /// Squared singular values of tangent PCA at the start, largest first; empty for a random start.
+    pub spectrum: Vec<f64>,
+    /// Steps done, and the step of the state that was kept.
+    pub steps: usize,
+    /// See `steps`.
+    pub kept_step: usize,
+    /// How training ended.
+    pub status: FitStatus,
+    /// What a user should know.
+    pub warnings: Vec<String>,
+}
+
+/// (barycentre − cost) / (barycentre − floor), if the denominator is more than rounding.
+pub(crate) fn explained(cost: f64, floor: f64, barycentre: f64) -> Option<f64> {
+    let span = barycentre - floor;
+    (span > 1e-6 * barycentre.abs()).then(|| (barycentre - cost) / span)
+}
+
+impl Interval {
+    /// After f ← −f.
+    pub(crate) fn reversed(&self) -> Interval {
+        Interval { low: -self.high, high: -self.low, low_slope: self.high_slope, high_slope: self.low_slope }
+    }
+}

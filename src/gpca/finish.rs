@@ -1,0 +1,241 @@
+//! From a trained state to a component: unit speed, interval, times, sign, cost, warnings.
+
+use super::component::{Component, FitStatus, explained};
+use super::constraint::Earlier;
+use super::data::Data;
+use super::evaluate::{Curve, noise_floors, project, to_cloud};
+use super::fit::Trained;
+use super::interval::Interval;
+use super::projection::{Foot, Target};
+use super::samples::{Samples, reference};
+use super::settings::{Orthogonality, Settings};
+use super::state::State;
+use crate::ot::{Points, Sinkhorn};
+use crate::real::{Real, dot};
+use crate::rng::{Purpose, Stream};
+
+/// Samples for the interval, the speed, I and O.
+const SAMPLES: usize = 4096;
+/// Points on either side when times are projected.
+pub(crate) const PROJECTION_POINTS: usize = 1024;
+/// Tolerance of the solves of final numbers.
+const TOLERANCE: f64 = 1e-4;
+
+/// The solves of final numbers: those of the training, tighter.
+pub(crate) fn final_sinkhorn(settings: &Sinkhorn) -> Sinkhorn {
+    Sinkhorn {
+        tolerance: settings.tolerance.min(TOLERANCE),
+        max_iterations: settings.max_iterations.max(2000),
+        ..settings.clone()
+    }
+}
+
+/// Samples of a measure for a projection: the same whatever measures stand beside it.
+pub(crate) fn projection_stream(seed: u64) -> Stream {
+    Stream::new(seed, Purpose::Evaluation, [3, 0, 0])
+}
+
+/// Samples of ρ for a projection.
+pub(crate) fn projection_reference<T: Real>(seed: u64, d: usize) -> Vec<T> {
+    reference(seed, Purpose::Evaluation, [4, 0, 0], PROJECTION_POINTS, d)
+}
+
+/// `trained` has the best start first.
+pub(crate) fn finish<T: Real>(
+    trained: Vec<Trained<T>>,
+    data: &Data<T>,
+    settings: &Settings,
+    earlier: &[Earlier<T>],
+    barycentre: &[T],
+) -> Component<T> {
+    let (n, d, scale) = (data.sources.len(), data.dim, data.frame.scale);
+    let (seed, unit) = (settings.seed, scale * scale);
+    let sinkhorn = final_sinkhorn(&settings.sinkhorn);
+    let starts: Vec<(String, f64)> = trained.iter().map(|t| (t.name.clone(), t.best.cost * unit)).collect();
+    let kept = trained.into_iter().next().expect("a component has at least one start");
+    let mut state = kept.best.state;
+
+    // Unit speed, and the interval on a large sample.
+    let x: Vec<T> = reference(seed, Purpose::Evaluation, [5, 0, 0], SAMPLES, d);
+    let speed = Samples::new(&state.geodesic, &x).speed_squared().sqrt();
+    if speed > 0.0 && speed.is_finite() {
+        state.rescale(1.0 / speed);
+    }
+    let (_, mut interval) = Samples::and_interval(&state.geodesic, &x, settings.margin);
+
+    // Times by projection on all points, within their number.
+    let targets: Vec<Target<T>> = data
+        .sources
+        .iter()
+        .map(|s| {
+            let y = s.sample(&mut projection_stream(seed), PROJECTION_POINTS);
+            Target { epsilon: data.epsilon(&settings.sinkhorn.epsilon, &y), y }
+        })
+        .collect();
+    let curve = Curve { geodesic: &state.geodesic, interval: &interval, span: span(&state.times) };
+    let mut feet = project(&curve, &projection_reference(seed, d), &targets, &sinkhorn);
+    if points_down(&feet) {
+        state.rescale(-1.0);
+        feet.iter_mut().for_each(|f| f.time = -f.time);
+        interval = interval.reversed();
+    }
+
+    // The cost on fresh samples, beside the floor and the barycentre.
+    let points = settings.evaluation_points;
+    let epsilon = |y: &Points<T>| data.epsilon(&settings.sinkhorn.epsilon, y);
+    let fresh: Vec<Target<T>> = data
+        .sources
+        .iter()
+        .enumerate()
+        .map(|(i, s)| {
+            let y = s.sample(&mut Stream::new(seed, Purpose::Evaluation, [6, i as u32, 0]), points);
+            Target { epsilon: epsilon(&y), y }
+        })
+        .collect();
+    let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+    let curve = Curve { geodesic: &state.geodesic, interval: &interval, span: span(&times) };
+    let fresh_x: Vec<T> = reference(seed, Purpose::Evaluation, [7, 0, 0], points, d);
+    let cost = project(&curve, &fresh_x, &fresh, &sinkhorn).iter().map(|f| f.value).sum::<f64>() * unit;
+    let sum = |values: Vec<(f64, _)>| values.iter().map(|v| v.0).sum::<f64>() * unit;
+    let noise_floor = sum(noise_floors(&data.sources, epsilon, points, seed, &sinkhorn));
+    let mut cloud = Points::buffer(barycentre.len() / d, d);
+    cloud.coords_mut().copy_from_slice(barycentre);
+    let barycentre_cost = sum(to_cloud(&cloud, &fresh, &sinkhorn));
+
+    let tie = (!earlier.is_empty()).then(|| tie(&state, &interval, earlier, &x, settings));
+    let mut order_times = vec![0.0; n];
+    let mut residuals = vec![0.0; n];
+    for (foot, &place) in feet.iter().zip(&data.order) {
+        order_times[place] = foot.time * scale;
+        residuals[place] = foot.value * unit;
+    }
+    let counts = kept.counts;
+    let share = |k: usize| if counts.visits > 0 { k as f64 / counts.visits as f64 } else { 0.0 };
+    let mut component = Component {
+        interval: (interval.low * scale, interval.high * scale),
+        interval_samples: SAMPLES,
+        meeting: tie.map(|t| (t.meeting[0] * scale, t.meeting[1] * scale)),
+        intersection: tie.map(|t| t.intersection * unit),
+        orthogonality: tie.map(|t| t.orthogonality),
+        times: order_times,
+        residuals,
+        explained: explained(cost, noise_floor, barycentre_cost),
+        cost,
+        noise_floor,
+        barycentre_cost,
+        clipped: share(counts.clipped),
+        unconverged: share(counts.unconverged),
+        starts,
+        start_cost: kept.start_cost * unit,
+        spectrum: kept.spectrum,
+        steps: kept.steps,
+        kept_step: kept.best.step,
+        status: kept.status,
+        warnings: vec![],
+        frame_interval: interval,
+        geodesic: state.geodesic,
+    };
+    component.warnings = warnings(&component, &feet, counts.worst_window, speed, unit * data.variance);
+    component
+}
+
+/// (smallest, largest).
+pub(crate) fn span(times: &[f64]) -> (f64, f64) {
+    times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)))
+}
+
+/// The largest |t| is negative (the first counts if there are two).
+fn points_down(feet: &[Foot]) -> bool {
+    let top = feet.iter().fold(0.0, |best: f64, f| if f.time.abs() > best.abs() { f.time } else { best });
+    top < 0.0
+}
+
+#[derive(Clone, Copy)]
+struct Tie {
+    meeting: [f64; 2],
+    intersection: f64,
+    orthogonality: f64,
+}
+
+/// I and O on a large sample.
+fn tie<T: Real>(
+    state: &State<T>,
+    interval: &Interval,
+    earlier: &[Earlier<T>],
+    x: &[T],
+    settings: &Settings,
+) -> Tie {
+    let meeting = [earlier[0].interval.clip(state.meeting[0]).0, interval.clip(state.meeting[1]).0];
+    let samples = Samples::new(&state.geodesic, x);
+    let d = state.geodesic.architecture.dim();
+    let n = samples.n as f64;
+    let (mut intersection, mut orthogonality) = (0.0, 0.0);
+    for (k, e) in earlier.iter().enumerate() {
+        let old = Samples::new(&e.geodesic, x);
+        if k == 0 {
+            for i in 0..samples.u.len() {
+                let new = samples.u[i].to_f64() + meeting[1] * samples.v[i].to_f64();
+                intersection += (new - old.u[i].to_f64() - meeting[0] * old.v[i].to_f64()).powi(2) / n;
+            }
+        }
+        orthogonality += match settings.orthogonality {
+            Orthogonality::L2 => {
+                let norms = dot(&samples.v, &samples.v) * dot(&old.v, &old.v);
+                if norms > 0.0 { dot(&samples.v, &old.v).powi(2) / norms } else { 0.0 }
+            }
+            Orthogonality::Pointwise => {
+                let rows = samples.v.chunks_exact(d).zip(old.v.chunks_exact(d));
+                let cosine = |(g, h): (&[T], &[T])| {
+                    let norms = dot(g, g) * dot(h, h);
+                    if norms > 0.0 { dot(g, h).powi(2) / norms } else { 0.0 }
+                };
+                rows.map(cosine).sum::<f64>() / n
+            }
+        };
+    }
+    Tie { meeting, intersection, orthogonality }
+}
+
+/// What the study of convergence saw go wrong, and what a user cannot see in the numbers alone.
+fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, speed: f64, variance: f64) -> Vec<String> {
+    let mut out = vec![];
+    if c.status == FitStatus::Diverged {
+        out.push("training left the range of its precision and was stopped; the best state before is kept".into());
+    }
+    if worst_window > 0.5 {
+        let share = 100.0 * worst_window;
+        out.push(format!(
+            "{share:.0} % of the times were clipped over 100 steps: the interval is running away from the data; keep the \
+             gradient through the eigenvalue on, or lower the rate"
+        ));
+    }
+    if c.unconverged > 0.05 {
+        let share = 100.0 * c.unconverged;
+        out.push(format!(
+            "{share:.0} % of the Sinkhorn solves stopped at their iteration limit; raise epsilon or the limit"
+        ));
+    }
+    if !(speed > 0.0 && speed.is_finite()) || c.times.iter().all(|&t| t == c.times[0]) {
+        out.push("the component does not move: all measures project to one time".into());
+    }
+    let ends = feet.iter().filter(|f| f.time <= c.frame_interval.low || f.time >= c.frame_interval.high).count();
+    if 4 * ends > feet.len() {
+        out.push(format!("{ends} of {} measures project to an end of the interval", feet.len()));
+    }
+    let open = feet.iter().filter(|f| f.report.status != crate::ot::Status::Converged).count();
+    if open > 0 {
+        out.push(format!("the solves of {open} final times did not reach their tolerance"));
+    }
+    if c.orthogonality.is_some_and(|o| o > 0.05) {
+        let o = c.orthogonality.unwrap_or_default();
+        out.push(format!("it is not orthogonal to the earlier ones (O = {o:.2}); raise lambda O or the number of steps"));
+    }
+    if c.intersection.is_some_and(|i| i > 0.05 * variance) {
+        let i = c.intersection.unwrap_or_default();
+        out.push(format!("it does not meet the first (I = {i:.2e}); raise lambda I or the number of steps"));
+    }
+    if c.explained.is_none() {
+        out.push("the measures do not differ beyond the noise of sampling; the explained share means nothing".into());
+    }
+    out
+}

@@ -1,0 +1,372 @@
+//! The fit: components one after the other, each from its starts, step by step. A [`Fit`] advances one piece of work at
+//! a time, so that its owner can report, save or stop between any two.
+
+use super::component::{Component, FitStatus};
+use super::constraint::Earlier;
+use super::data::Data;
+use super::evaluate::Evaluator;
+use super::finish::finish;
+use super::model::Model;
+use super::settings::{Keep, Settings, Start};
+use super::state::State;
+use super::step::{Outcome, Stepper};
+use super::tangent::{barycentre, start};
+use crate::error::{Error, Result};
+use crate::measure::Measure;
+use crate::pool::Pool;
+use crate::real::Real;
+
+/// Steps between two evaluations of the divergence itself, which costs one more solve a measure.
+const REPORT_EVERY: usize = 10;
+
+/// What a piece of work was.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A start of a component is ready.
+    Started {
+        /// Component, from 1.
+        component: usize,
+        /// `tangent(1)`, `random`, …
+        start: String,
+        /// Squared singular values of tangent PCA, if it was done.
+        spectrum: Option<Vec<f64>>,
+        /// Cost before any step.
+        cost: f64,
+    },
+    /// A step was done.
+    Step {
+        /// Component, from 1.
+        component: usize,
+        /// Steps done, of `steps`.
+        step: usize,
+        /// Steps planned.
+        steps: usize,
+        /// What it saw.
+        outcome: Outcome,
+    },
+    /// The cost was evaluated on the fixed points.
+    Evaluated {
+        /// Component, from 1.
+        component: usize,
+        /// Steps done.
+        step: usize,
+        /// Cost now, in squared units of the data.
+        cost: f64,
+        /// Lowest cost of this start so far.
+        best: f64,
+    },
+    /// A component is finished.
+    Finished {
+        /// Component, from 1.
+        component: usize,
+    },
+}
+
+/// A state worth keeping.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kept<T> {
+    pub state: State<T>,
+    pub cost: f64,
+    pub step: usize,
+}
+
+/// Counts over the steps of a start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Counts {
+    pub visits: usize,
+    pub clipped: usize,
+    pub unconverged: usize,
+    /// Most pairs clipped in a window of [`WINDOW`] steps, as a share.
+    pub worst_window: f64,
+    /// Steps, clipped pairs and visits of the running window.
+    pub window: [usize; 3],
+}
+
+/// Steps over which clipping is watched.
+const WINDOW: usize = 100;
+
+impl Counts {
+    fn add(&mut self, outcome: &Outcome) {
+        self.visits += outcome.measures;
+        self.clipped += outcome.clipped;
+        self.unconverged += outcome.unconverged;
+        let [steps, clipped, visits] = &mut self.window;
+        (*steps, *clipped, *visits) = (*steps + 1, *clipped + outcome.clipped, *visits + outcome.measures);
+        if *steps == WINDOW {
+            self.worst_window = self.worst_window.max(*clipped as f64 / *visits as f64);
+            self.window = [0; 3];
+        }
+    }
+}
+
+/// A start that was trained to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Trained<T> {
+    pub name: String,
+    pub start_cost: f64,
+    pub best: Kept<T>,
+    pub spectrum: Vec<f64>,
+    pub counts: Counts,
+    pub steps: usize,
+    pub status: FitStatus,
+}
+
+/// A start in training.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Training<T> {
+    pub state: State<T>,
+    pub step: usize,
+    /// Step of the last evaluation.
+    pub evaluated: usize,
+    pub start_cost: f64,
+    pub best: Kept<T>,
+    pub spectrum: Vec<f64>,
+    pub counts: Counts,
+}
+
+/// Where a fit stands: all that a checkpoint holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Position<T> {
+    pub components: Vec<Component<T>>,
+    /// Starts of the present component that are done.
+    pub trained: Vec<Trained<T>>,
+    pub training: Option<Training<T>>,
+}
+
+/// A fit under way.
+pub struct Fit<T: Real> {
+    pub(crate) settings: Settings,
+    pub(crate) names: Vec<String>,
+    pub(crate) data: Data<T>,
+    pub(crate) position: Position<T>,
+    barycentre: Option<Vec<T>>,
+    evaluator: Evaluator<T>,
+    stepper: Option<Stepper<T>>,
+}
+
+/// `tangent(1)`, `random`.
+pub(crate) fn start_name(start: Start) -> String {
+    match start {
+        Start::Tangent(j) => format!("tangent({j})"),
+        Start::Random => "random".into(),
+    }
+}
+
+impl<T: Real> Fit<T> {
+    /// Checks settings and measures.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range or fewer than two measures,
+    /// [`Error::Points`](crate::Error::Points) if their dimensions differ or a coordinate is beyond the range of `T`.
+    pub fn new(measures: &[Measure], settings: &Settings) -> Result<Self> {
+        settings.validate()?;
+        let data = Data::new(measures, settings.normalise)?;
+        let evaluator = Evaluator::new(
+            &data.sources,
+            |y| data.epsilon(&settings.sinkhorn.epsilon, y),
+            &settings.sinkhorn,
+            settings.margin,
+            settings.evaluation_points,
+            settings.seed,
+        );
+        Ok(Fit {
+            settings: settings.clone(),
+            names: measures.iter().map(|m| m.name().to_string()).collect(),
+            position: Position { components: vec![], trained: vec![], training: None },
+            barycentre: None,
+            stepper: None,
+            evaluator,
+            data,
+        })
+    }
+
+    /// The settings of this fit.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Finished components.
+    pub fn components(&self) -> &[Component<T>] {
+        &self.position.components
+    }
+
+    /// Steps planned for the present component and start.
+    fn steps(&self) -> usize {
+        self.settings.steps[usize::from(!self.position.components.is_empty())]
+    }
+
+    /// Does the next piece of work: prepares a start, takes a step, evaluates, or finishes a component. None when the
+    /// fit is done. Call it inside [`Pool::run`] to use several threads.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) if a start asks for a tangent direction that the measures do not
+    /// have.
+    pub fn advance(&mut self) -> Result<Option<Event>> {
+        let component = self.position.components.len() + 1;
+        if component > self.settings.components {
+            return Ok(None);
+        }
+        let steps = self.steps();
+        let Some(training) = &self.position.training else {
+            return match self.settings.starts.get(self.position.trained.len()) {
+                Some(&which) => self.begin(component, which).map(Some),
+                None => {
+                    self.finish_component();
+                    Ok(Some(Event::Finished { component }))
+                }
+            };
+        };
+        let step = training.step;
+        let pause = step.is_multiple_of(self.settings.evaluate_every) || step == steps;
+        if pause && step > training.evaluated {
+            Ok(Some(self.evaluate(component)))
+        } else if step == steps {
+            self.end_start(FitStatus::Completed);
+            self.advance()
+        } else {
+            self.step(component)
+        }
+    }
+
+    /// The first components as later ones see them.
+    fn earlier(&self) -> Vec<Earlier<T>> {
+        let earlier = |c: &Component<T>| Earlier { geodesic: c.geodesic.clone(), interval: c.frame_interval };
+        self.position.components.iter().map(earlier).collect()
+    }
+
+    /// Number of the streams of this component and start.
+    fn run(&self) -> u32 {
+        (self.position.components.len() * 64 + self.position.trained.len()) as u32
+    }
+
+    fn begin(&mut self, component: usize, which: Start) -> Result<Event> {
+        let earlier = self.earlier();
+        // A later component passes through the first at the mean of its times, where the first two meet.
+        let scale = self.data.frame.scale;
+        let meeting = match self.position.components.as_slice() {
+            [] => 0.0,
+            [first] => first.times.iter().sum::<f64>() / first.times.len() as f64 / scale,
+            [_, second, ..] => second.meeting.map_or(0.0, |m| m.0 / scale),
+        };
+        let started = start(which, &self.data, &self.settings, &earlier, meeting, self.run())?;
+        let cost = self.evaluator.cost(&started.state.geodesic, &started.state.times);
+        let spectrum = started.spectrum.map(|s| s.iter().map(|v| v * scale * scale).collect::<Vec<_>>());
+        let state = started.state;
+        self.stepper =
+            Some(Stepper::new(&state.geodesic.architecture, &self.settings, self.data.sources.len(), earlier.len()));
+        self.position.training = Some(Training {
+            best: Kept { state: state.clone(), cost, step: 0 },
+            state,
+            step: 0,
+            evaluated: 0,
+            start_cost: cost,
+            spectrum: spectrum.clone().unwrap_or_default(),
+            counts: Counts::default(),
+        });
+        Ok(Event::Started { component, start: start_name(which), spectrum, cost: cost * scale * scale })
+    }
+
+    /// Lines 3 to 8 of Algorithm 1 for the measures of one step.
+    fn step(&mut self, component: usize) -> Result<Option<Event>> {
+        let (steps, run, earlier) = (self.steps(), self.run(), self.earlier());
+        let Fit { settings, data, position, stepper, .. } = self;
+        let training = position.training.as_mut().expect("a start is in training");
+        let stepper = stepper.get_or_insert_with(|| {
+            Stepper::new(&training.state.geodesic.architecture, settings, data.sources.len(), earlier.len())
+        });
+        stepper.draw(data, settings, run, training.step);
+        let outcome =
+            stepper.gradient(&training.state, &earlier, settings, training.step.is_multiple_of(REPORT_EVERY));
+        if !outcome.finite {
+            self.end_start(FitStatus::Diverged);
+            return self.advance();
+        }
+        training.state.update(settings, settings.rate_at(training.step, steps), &mut stepper.gradient);
+        training.step += 1;
+        training.counts.add(&outcome);
+        let step = training.step;
+        Ok(Some(Event::Step { component, step, steps, outcome: self.in_units(outcome) }))
+    }
+
+    fn evaluate(&mut self, component: usize) -> Event {
+        let unit = self.data.frame.scale.powi(2);
+        let training = self.position.training.as_mut().expect("a start is in training");
+        training.evaluated = training.step;
+        let cost = self.evaluator.cost(&training.state.geodesic, &training.state.times);
+        // NaN is never the best.
+        if cost < training.best.cost || (self.settings.keep == Keep::Last && cost.is_finite()) {
+            training.best = Kept { state: training.state.clone(), cost, step: training.step };
+        }
+        let best = training.best.cost;
+        Event::Evaluated { component, step: training.step, cost: cost * unit, best: best * unit }
+    }
+
+    fn end_start(&mut self, status: FitStatus) {
+        let Some(training) = self.position.training.take() else { return };
+        let Training { step, start_cost, best, spectrum, counts, .. } = training;
+        let name = start_name(self.settings.starts[self.position.trained.len()]);
+        self.position.trained.push(Trained { name, start_cost, best, spectrum, counts, steps: step, status });
+        self.stepper = None;
+    }
+
+    fn finish_component(&mut self) {
+        let mut trained = std::mem::take(&mut self.position.trained);
+        trained.sort_by(|a, b| a.best.cost.total_cmp(&b.best.cost));
+        let earlier = self.earlier();
+        let barycentre =
+            self.barycentre.get_or_insert_with(|| barycentre(&self.data, &self.settings));
+        let component = finish(trained, &self.data, &self.settings, &earlier, barycentre);
+        self.position.components.push(component);
+    }
+
+    /// The model of the components that are finished.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) if none is.
+    pub fn into_model(self) -> Result<Model<T>> {
+        if self.position.components.is_empty() {
+            return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
+        }
+        let barycentre = self.barycentre.unwrap_or_else(|| barycentre(&self.data, &self.settings));
+        Ok(Model::new(self.position.components, self.data.frame, self.data.variance, barycentre, self.names, &self.settings))
+    }
+
+    fn in_units(&self, outcome: Outcome) -> Outcome {
+        let scale = self.data.frame.scale;
+        Outcome {
+            divergence: outcome.divergence.map(|v| v * scale * scale),
+            intersection: outcome.intersection * scale * scale,
+            speed: outcome.speed * scale,
+            ..outcome
+        }
+    }
+}
+
+/// Fits all components on a pool's threads: the whole of [`Fit`] in one call.
+///
+/// # Errors
+/// As [`Fit::new`] and [`Fit::advance`].
+///
+/// # Example
+/// ```
+/// use wgpca::gpca::{Settings, fit};
+/// use wgpca::{Measure, Pool};
+/// // Three normal samples on the line, moved apart.
+/// let quantiles: Vec<f64> = (0..40).map(|k| ((k as f64 + 0.5) / 40.0 - 0.5) * 3.0).collect();
+/// let measures: Vec<Measure> = [-1.0, 0.0, 2.0]
+///     .iter()
+///     .map(|m| Measure::uniform(format!("at {m}"), quantiles.iter().map(|q| q + m).collect(), 1).unwrap())
+///     .collect();
+/// let settings = Settings { steps: [20, 20], batch: 32, hidden: vec![8; 2], ..Settings::fast() };
+/// let model = fit::<f32>(&measures, &settings, &Pool::new(2)?)?;
+/// let times = &model.components[0].times;
+/// assert!((times[2] - times[0] - 3.0).abs() < 0.3 || (times[0] - times[2] - 3.0).abs() < 0.3);
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+pub fn fit<T: Real>(measures: &[Measure], settings: &Settings, pool: &Pool) -> Result<Model<T>> {
+    pool.run(|| {
+        let mut fit = Fit::new(measures, settings)?;
+        while fit.advance()?.is_some() {}
+        fit.into_model()
+    })
+}

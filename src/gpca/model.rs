@@ -1,0 +1,276 @@
+//! What a fitted model can do: project, sample, score, evaluate.
+
+use super::component::{Component, explained};
+use super::data::{Frame, Source, canonical, epsilon, same_dimension};
+use super::evaluate::{Curve, noise_floors, project, to_cloud};
+use super::finish::{final_sinkhorn, projection_reference, projection_stream, span};
+use super::finish::PROJECTION_POINTS;
+use super::projection::{Foot, Target};
+use super::samples::{Samples, reference};
+use super::settings::Settings;
+use crate::error::{Error, Result};
+use crate::measure::Measure;
+use crate::ot::{Points, Sinkhorn, Status};
+use crate::real::{Real, cast, widen};
+use crate::rng::{Purpose, Stream};
+
+/// A fitted model. Everything that it takes and gives is in the units of the data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model<T> {
+    /// Components, the first first.
+    pub components: Vec<Component<T>>,
+    /// Names of the training measures.
+    pub names: Vec<String>,
+    /// Where the engine's normalised frame lies.
+    pub frame: Frame,
+    /// Particles of the training measures' barycentre, N × d, in the frame.
+    pub(crate) barycentre: Vec<T>,
+    /// Pooled variance in the frame (the yardstick of the floor of ε).
+    pub(crate) variance: f64,
+    /// Solves of projections and evaluations; its ε rule is that of the fit.
+    pub sinkhorn: Sinkhorn,
+    /// Preset of the fit.
+    pub preset: String,
+    /// Seed of the fit and of the samples that projections use.
+    pub seed: u64,
+}
+
+/// Where a measure projects on one component.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Projection {
+    /// The time nearest to the measure.
+    pub time: f64,
+    /// S_ε between the component at that time and the measure: a squared distance. The sum over the training measures
+    /// is a cost.
+    pub residual: f64,
+    /// Whether every solve on the way converged.
+    pub status: Status,
+}
+
+/// What components cost on given measures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// `Σ_i min_t S_ε(μ_k(t), ν_i)` of each component.
+    pub costs: Vec<f64>,
+    /// Explained share of each component: (barycentre − cost) / (barycentre − floor).
+    pub explained: Vec<Option<f64>>,
+    /// The same sum between two independent samples of each measure.
+    pub noise_floor: f64,
+    /// The same sum for the training barycentre alone.
+    pub barycentre_cost: f64,
+    /// Points on either side of a solve (fewer where a measure has fewer).
+    pub points: usize,
+    /// Solves that did not converge.
+    pub unconverged: usize,
+}
+
+impl<T: Real> Model<T> {
+    pub(crate) fn new(
+        components: Vec<Component<T>>,
+        frame: Frame,
+        variance: f64,
+        barycentre: Vec<T>,
+        names: Vec<String>,
+        settings: &Settings,
+    ) -> Self {
+        let sinkhorn = final_sinkhorn(&settings.sinkhorn);
+        let (preset, seed) = (settings.preset.to_string(), settings.seed);
+        Model { components, names, frame, barycentre, variance, sinkhorn, preset, seed }
+    }
+
+    /// Dimension d of the space.
+    pub fn dim(&self) -> usize {
+        self.frame.centre.len()
+    }
+
+    fn sources(&self, measures: &[Measure]) -> Result<Vec<Source<T>>> {
+        let Some(first) = measures.first() else {
+            return Err(Error::parameter("measures", "there are none"));
+        };
+        same_dimension(measures)?;
+        if first.dim() != self.dim() {
+            let problem =
+                format!("its points have {} coordinates, the model lives in {} dimensions", first.dim(), self.dim());
+            return Err(Error::points(first.name(), problem));
+        }
+        let sources: Vec<Source<T>> = measures.iter().map(|m| Source::new(&canonical(m), &self.frame)).collect();
+        for (source, measure) in sources.iter().zip(measures) {
+            if !source.points.coords().iter().all(|v| v.is_finite()) {
+                let problem = format!("a coordinate is beyond the range of {} in the model's frame", T::NAME);
+                return Err(Error::points(measure.name(), problem));
+            }
+        }
+        Ok(sources)
+    }
+
+    fn target(&self, y: Points<T>) -> Target<T> {
+        Target { epsilon: epsilon(&self.sinkhorn.epsilon, &self.frame, self.variance, &y), y }
+    }
+
+    fn curve<'a>(&self, c: &'a Component<T>) -> Curve<'a, T> {
+        let (low, high) = span(&c.times);
+        let span = (low / self.frame.scale, high / self.frame.scale);
+        Curve { geodesic: &c.geodesic, interval: &c.frame_interval, span }
+    }
+
+    /// Projects measures on every component: for each measure, one projection a component. The result for a measure
+    /// does not depend on the others, nor on the order of its points. Runs over the workers of the
+    /// [`Pool`](crate::Pool) in which it is called.
+    ///
+    /// # Errors
+    /// [`Error::Points`] if a measure does not live in the model's space, [`Error::Parameter`] if there is none.
+    pub fn transform(&self, measures: &[Measure]) -> Result<Vec<Vec<Projection>>> {
+        let sources = self.sources(measures)?;
+        let sample = |s: &Source<T>| self.target(s.sample(&mut projection_stream(self.seed), PROJECTION_POINTS));
+        let targets: Vec<Target<T>> = sources.iter().map(sample).collect();
+        let x: Vec<T> = projection_reference(self.seed, self.dim());
+        let (scale, unit) = (self.frame.scale, self.frame.scale.powi(2));
+        let mut out = vec![Vec::with_capacity(self.components.len()); measures.len()];
+        for c in &self.components {
+            let feet = project(&self.curve(c), &x, &targets, &self.sinkhorn);
+            for (row, Foot { time, value, report }) in out.iter_mut().zip(feet) {
+                row.push(Projection { time: time * scale, residual: value * unit, status: report.status });
+            }
+        }
+        Ok(out)
+    }
+
+    /// How far measures lie from the model: for each, the sum over the components of the residual of its projection
+    /// (S_ε, a squared distance). Large scores are outliers.
+    ///
+    /// # Errors
+    /// As [`Model::transform`].
+    pub fn score(&self, measures: &[Measure]) -> Result<Vec<f64>> {
+        let projections = self.transform(measures)?;
+        Ok(projections.iter().map(|row| row.iter().map(|p| p.residual).sum()).collect())
+    }
+
+    /// `n` points of μ_k(t), k from 1, row-major n × d. `clamp` moves a time outside the interval to its end.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if there is no such component, [`Error::Time`] if t is outside the interval (or NaN).
+    pub fn sample(&self, k: usize, t: f64, n: usize, seed: u64, clamp: bool) -> Result<Vec<f64>> {
+        let t = self.check_time(k, t, clamp)?;
+        let x: Vec<T> = reference(seed, Purpose::Sample, [0, 0, 0], n, self.dim());
+        Ok(self.points(k, t, &x))
+    }
+
+    /// The measure at time t of component k (from 1), as `n` points of equal weight: the inverse of
+    /// [`Model::transform`] on the component. Points of the same `seed` move along the geodesic as t changes.
+    ///
+    /// # Errors
+    /// As [`Model::sample`], and [`Error::Points`] for n = 0.
+    pub fn inverse_transform(&self, k: usize, t: f64, n: usize, seed: u64) -> Result<Measure> {
+        Measure::uniform(format!("component {k} at {t}"), self.sample(k, t, n, seed, false)?, self.dim())
+    }
+
+    fn check_time(&self, k: usize, t: f64, clamp: bool) -> Result<f64> {
+        let Some(c) = k.checked_sub(1).and_then(|k| self.components.get(k)) else {
+            let problem = format!("there is no component {k}; the model has {}, counted from 1", self.components.len());
+            return Err(Error::parameter("component", problem));
+        };
+        let (low, high) = c.interval;
+        if t >= low && t <= high {
+            Ok(t)
+        } else if clamp && !t.is_nan() {
+            Ok(t.clamp(low, high))
+        } else {
+            Err(Error::Time { component: k, time: t, interval: c.interval })
+        }
+    }
+
+    fn points(&self, k: usize, t: f64, x: &[T]) -> Vec<f64> {
+        if x.is_empty() {
+            return vec![];
+        }
+        let samples = Samples::new(&self.components[k - 1].geodesic, x);
+        let mut out = vec![T::ZERO; x.len()];
+        samples.at(t / self.frame.scale, &mut out);
+        let Frame { centre, scale } = &self.frame;
+        let d = self.dim();
+        widen(&out).iter().enumerate().map(|(i, v)| centre[i % d] + scale * v).collect()
+    }
+
+    /// What every component costs on these measures, with `points` samples on either side.
+    ///
+    /// # Errors
+    /// As [`Model::transform`], and [`Error::Parameter`] for fewer than two points.
+    pub fn evaluate(&self, measures: &[Measure], points: usize) -> Result<Evaluation> {
+        if points < 2 {
+            return Err(Error::parameter("points", "an evaluation needs at least 2"));
+        }
+        let sources = self.sources(measures)?;
+        let sample = |(i, s): (usize, &Source<T>)| {
+            self.target(s.sample(&mut Stream::new(self.seed, Purpose::Evaluation, [6, i as u32, 0]), points))
+        };
+        let targets: Vec<Target<T>> = sources.iter().enumerate().map(sample).collect();
+        let unit = self.frame.scale.powi(2);
+        let mut unconverged = 0;
+        let mut sum = |values: Vec<(f64, Status)>| {
+            unconverged += values.iter().filter(|v| v.1 != Status::Converged).count();
+            values.iter().map(|v| v.0).sum::<f64>() * unit
+        };
+        let epsilon = |y: &Points<T>| epsilon(&self.sinkhorn.epsilon, &self.frame, self.variance, y);
+        let noise_floor = sum(noise_floors(&sources, epsilon, points, self.seed, &self.sinkhorn));
+        let d = self.dim();
+        let mut cloud = Points::buffer(self.barycentre.len() / d, d);
+        cloud.coords_mut().copy_from_slice(&self.barycentre);
+        let barycentre_cost = sum(to_cloud(&cloud, &targets, &self.sinkhorn));
+        let x: Vec<T> = reference(self.seed, Purpose::Evaluation, [7, 0, 0], points, d);
+        let mut costs = vec![];
+        for c in &self.components {
+            let feet = project(&self.curve(c), &x, &targets, &self.sinkhorn);
+            costs.push(sum(feet.iter().map(|f| (f.value, f.report.status)).collect()));
+        }
+        let explained = costs.iter().map(|&c| explained(c, noise_floor, barycentre_cost)).collect();
+        Ok(Evaluation { costs, explained, noise_floor, barycentre_cost, points, unconverged })
+    }
+
+    /// The barycentre of the training measures as equally weighted particles, row-major N × d.
+    pub fn barycentre(&self) -> Vec<f64> {
+        let d = self.dim();
+        widen(&self.barycentre).iter().enumerate().map(|(i, v)| self.frame.centre[i % d] + self.frame.scale * v).collect()
+    }
+
+    /// The same model in another precision.
+    pub fn cast<U: Real>(&self) -> Model<U> {
+        let component = |c: &Component<T>| Component {
+            geodesic: super::geodesic::Geodesic {
+                architecture: c.geodesic.architecture.clone(),
+                phi: cast(&widen(&c.geodesic.phi)),
+                f: cast(&widen(&c.geodesic.f)),
+            },
+            frame_interval: c.frame_interval,
+            times: c.times.clone(),
+            residuals: c.residuals.clone(),
+            interval: c.interval,
+            interval_samples: c.interval_samples,
+            meeting: c.meeting,
+            intersection: c.intersection,
+            orthogonality: c.orthogonality,
+            cost: c.cost,
+            noise_floor: c.noise_floor,
+            barycentre_cost: c.barycentre_cost,
+            explained: c.explained,
+            clipped: c.clipped,
+            unconverged: c.unconverged,
+            starts: c.starts.clone(),
+            start_cost: c.start_cost,
+            spectrum: c.spectrum.clone(),
+            steps: c.steps,
+            kept_step: c.kept_step,
+            status: c.status,
+            warnings: c.warnings.clone(),
+        };
+        Model {
+            components: self.components.iter().map(component).collect(),
+            names: self.names.clone(),
+            frame: self.frame.clone(),
+            barycentre: cast(&widen(&self.barycentre)),
+            variance: self.variance,
+            sinkhorn: self.sinkhorn.clone(),
+            preset: self.preset.clone(),
+            seed: self.seed,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The time at which a component comes nearest to a measure.
+
+use super::interval::Interval;
+use super::samples::Samples;
+use crate::ot::{Divergences, Points, Report, Sinkhorn, Status};
+use crate::real::Real;
+
+/// A measure to project, as points in the engine's frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Target<T> {
+    pub y: Points<T>,
+    pub epsilon: f64,
+}
+
+/// Where a measure projects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Foot {
+    pub time: f64,
+    /// S_ε there.
+    pub value: f64,
+    /// The worst solve on the way.
+    pub report: Report,
+}
+
+/// Memory of the solves of `h(t) = S_ε(μ(t), ν)` for one measure after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe<T> {
+    solver: Divergences<T>,
+    z: Points<T>,
+    gradient: Vec<T>,
+    /// OT_ε(y, y) of the present target.
+    own: f64,
+    report: Report,
+}
+
+/// Points of the coarse search on either side, and its times.
+const COARSE_POINTS: usize = 256;
+const COARSE_TIMES: usize = 13;
+/// How far beyond the training times the coarse search begins to look, as a share of their span.
+const BEYOND: f64 = 0.25;
+/// Times are found to this share of the span of the training times.
+const PRECISION: f64 = 1e-4;
+/// Steps of the refinement; each shrinks the bracket or is a majorisation step inside it.
+const REFINE: usize = 25;
+
+const FINE: Report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
+
+impl<T: Real> Probe<T> {
+    pub fn new() -> Self {
+        Probe { solver: Divergences::default(), z: Points::buffer(1, 1), gradient: vec![], own: 0.0, report: FINE }
+    }
+
+    /// Prepares a target: its self term is the same at every time.
+    fn begin(&mut self, samples: &Samples<T>, target: &Target<T>, sinkhorn: &Sinkhorn) {
+        let d = target.y.dim();
+        if self.z.len() != samples.n || self.z.dim() != d {
+            self.z = Points::buffer(samples.n, d);
+            self.gradient = vec![T::ZERO; samples.n * d];
+        }
+        let (value, report) = self.solver.own_term(&target.y, target.epsilon, sinkhorn);
+        self.own = value;
+        self.report = report;
+    }
+
+    /// (h(t), h'(t)).
+    fn at(&mut self, samples: &Samples<T>, target: &Target<T>, t: f64, sinkhorn: &Sinkhorn) -> (f64, f64) {
+        samples.at(t, self.z.coords_mut());
+        let (cross, own) =
+            self.solver.gradient(&self.z, &target.y, target.epsilon, sinkhorn, None, &mut self.gradient);
+        self.report = self.report.and(cross).and(own);
+        let (xy, xx) = self.solver.cross_terms();
+        (xy - 0.5 * xx - 0.5 * self.own, crate::real::dot(&self.gradient, &samples.v))
+    }
+
+    /// S_ε between two clouds.
+    pub fn between(&mut self, x: &Points<T>, target: &Target<T>, sinkhorn: &Sinkhorn) -> (f64, Report) {
+        let mut gradient = vec![T::ZERO; x.coords().len()];
+        let (own_y, mut report) = self.solver.own_term(&target.y, target.epsilon, sinkhorn);
+        let (cross, own) = self.solver.gradient(x, &target.y, target.epsilon, sinkhorn, None, &mut gradient);
+        report = report.and(cross).and(own);
+        let (xy, xx) = self.solver.cross_terms();
+        (xy - 0.5 * xx - 0.5 * own_y, report)
+    }
+
+    /// From a near time, `steps` steps by majorisation (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.
+    pub fn descend(
+        &mut self,
+        samples: &Samples<T>,
+        target: &Target<T>,
+        interval: &Interval,
+        start: f64,
+        steps: usize,
+        sinkhorn: &Sinkhorn,
+    ) -> Foot {
+        self.begin(samples, target, sinkhorn);
+        let curvature = 2.0 * samples.speed_squared();
+        let mut time = interval.clip(start).0;
+        for _ in 0..steps {
+            let (_, slope) = self.at(samples, target, time, sinkhorn);
+            if curvature > 0.0 {
+                time = interval.clip(time - slope / curvature).0;
+            }
+        }
+        let (value, _) = self.at(samples, target, time, sinkhorn);
+        Foot { time, value, report: self.report }
+    }
+
+    /// A safe search over the whole interval: a grid over the span of the training times and beyond, on few points,
+    /// that moves on while the best time is its last; then, on all points, majorisation steps inside the bracket of
+    /// the best grid time, halved by the sign of h' wherever a step would leave it.
+    pub fn search(
+        &mut self,
+        samples: &Samples<T>,
+        target: &Target<T>,
+        interval: &Interval,
+        (first, last): (f64, f64),
+        sinkhorn: &Sinkhorn,
+    ) -> Foot {
+        let span = (last - first).max(f64::MIN_POSITIVE);
+        let (mut low, mut high) = self.bracket(samples, target, interval, (first, last), sinkhorn);
+        self.begin(samples, target, sinkhorn);
+        let curvature = 2.0 * samples.speed_squared();
+        let mut time = 0.5 * (low + high);
+        let mut value = f64::INFINITY;
+        for _ in 0..REFINE {
+            let (h, slope) = self.at(samples, target, time, sinkhorn);
+            value = h;
+            if slope > 0.0 { high = time } else { low = time }
+            let step = if curvature > 0.0 { -slope / curvature } else { 0.0 };
+            let next = if (low..=high).contains(&(time + step)) { time + step } else { 0.5 * (low + high) };
+            if (next - time).abs() <= PRECISION * span {
+                break;
+            }
+            time = next;
+        }
+        Foot { time, value, report: self.report }
+    }
+
+    /// Neighbours of the best time of the grid.
+    fn bracket(
+        &mut self,
+        samples: &Samples<T>,
+        target: &Target<T>,
+        interval: &Interval,
+        (first, last): (f64, f64),
+        sinkhorn: &Sinkhorn,
+    ) -> (f64, f64) {
+        let span = (last - first).max(f64::MIN_POSITIVE);
+        let coarse = samples.front(COARSE_POINTS);
+        let few = Target { y: target.y.front(COARSE_POINTS), epsilon: target.epsilon };
+        self.begin(&coarse, &few, sinkhorn);
+        let mut low = interval.clip(first - BEYOND * span).0;
+        let mut high = interval.clip(last + BEYOND * span).0;
+        loop {
+            let step = (high - low) / (COARSE_TIMES - 1) as f64;
+            let grid = (0..COARSE_TIMES).map(|k| low + step * k as f64);
+            let mut best = (f64::INFINITY, 0);
+            for (k, t) in grid.enumerate() {
+                let (h, _) = self.at(&coarse, &few, t, sinkhorn);
+                if h < best.0 {
+                    best = (h, k);
+                }
+            }
+            let width = high - low;
+            if best.1 == 0 && low > interval.low && width > 0.0 {
+                (low, high) = (interval.clip(low - width).0, low + step);
+            } else if best.1 == COARSE_TIMES - 1 && high < interval.high && width > 0.0 {
+                (low, high) = (high - step, interval.clip(high + width).0);
+            } else {
+                let at = |k: usize| low + step * k as f64;
+                return (at(best.1.saturating_sub(1)), at((best.1 + 1).min(COARSE_TIMES - 1)));
+            }
+        }
+    }
+}

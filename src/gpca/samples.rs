@@ -1,0 +1,75 @@
+//! A geodesic at fixed samples of ρ: what evaluations, projections and pictures need.
+
+use super::chunk::chunks;
+use super::geodesic::Geodesic;
+use super::interval::Interval;
+use super::spectrum::Spectrum;
+use crate::pool::for_each;
+use crate::real::Real;
+use crate::rng::{Purpose, Stream};
+
+/// u = φ(x) and v = ∇f(u) at n samples x ~ ρ, rows × d.
+#[derive(Clone, Debug)]
+pub(crate) struct Samples<T> {
+    pub n: usize,
+    pub u: Vec<T>,
+    pub v: Vec<T>,
+}
+
+/// n × d standard normals of a stream.
+pub(crate) fn reference<T: Real>(seed: u64, purpose: Purpose, indices: [u32; 3], n: usize, d: usize) -> Vec<T> {
+    let mut stream = Stream::new(seed, purpose, indices);
+    (0..n * d).map(|_| T::from_f64(stream.normal())).collect()
+}
+
+impl<T: Real> Samples<T> {
+    /// At the rows of `x`.
+    pub fn new(geodesic: &Geodesic<T>, x: &[T]) -> Self {
+        Self::with_spectrum(geodesic, x, false).0
+    }
+
+    /// At the rows of `x`, with the interval that the Hessians there allow.
+    pub fn and_interval(geodesic: &Geodesic<T>, x: &[T], margin: f64) -> (Self, Interval) {
+        let (samples, (low, high)) = Self::with_spectrum(geodesic, x, true);
+        (samples, Interval::new(low, high, margin))
+    }
+
+    fn with_spectrum(geodesic: &Geodesic<T>, x: &[T], spectrum: bool) -> (Self, (f64, f64)) {
+        let d = geodesic.architecture.dim();
+        let n = x.len() / d;
+        let mut works: Vec<_> =
+            chunks(&geodesic.architecture, n).into_iter().map(|c| (c, Spectrum::<T>::default())).collect();
+        for_each(&mut works, true, |_, (chunk, ends)| {
+            let at = chunk.first * d..(chunk.first + chunk.rows) * d;
+            chunk.x.copy_from_slice(&x[at]);
+            chunk.forward(geodesic);
+            if spectrum {
+                ends.find(chunk, geodesic, false);
+            }
+        });
+        let low = works.iter().map(|(_, s)| s.low.value).fold(f64::INFINITY, f64::min);
+        let high = works.iter().map(|(_, s)| s.high.value).fold(f64::NEG_INFINITY, f64::max);
+        let gather = |f: &dyn Fn(&super::chunk::Chunk<T>) -> &[T]| works.iter().flat_map(|(c, _)| f(c).to_vec()).collect();
+        (Samples { n, u: gather(&|c| &c.u), v: gather(&|c| &c.v) }, (low, high))
+    }
+
+    /// The first `n` samples.
+    pub fn front(&self, n: usize) -> Self {
+        let n = n.min(self.n);
+        let d = self.u.len() / self.n;
+        Samples { n, u: self.u[..n * d].to_vec(), v: self.v[..n * d].to_vec() }
+    }
+
+    /// mean |v|².
+    pub fn speed_squared(&self) -> f64 {
+        crate::real::dot(&self.v, &self.v) / self.n as f64
+    }
+
+    /// u + t v.
+    pub fn at(&self, t: f64, out: &mut [T]) {
+        let t = T::from_f64(t);
+        for ((z, &u), &v) in out.iter_mut().zip(&self.u).zip(&self.v) {
+            *z = u + t * v;
+        }
+    }
+}
