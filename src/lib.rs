@@ -1,10 +1,13 @@
 //! wgpca
 pub mod error;
+#[cfg(test)]
+#[allow(dead_code)]
+mod golden;
+pub mod gpca;
 #[cfg(feature = "io")]
 pub mod io;
-pub mod measure;
-pub mod gpca;
 pub(crate) mod linalg;
+pub mod measure;
 pub mod nn;
 pub mod ot;
 pub(crate) mod pool;

@@ -20,8 +20,7 @@ impl Pool {
     /// # Errors
     /// [`Error::Parameter`] if the system refuses the threads.
     pub fn new(threads: usize) -> Result<Self> {
-        let threads =
-            if threads == 0 { std::thread::available_parallelism().map_or(1, |n| n.get()) } else { threads };
+        let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, |n| n.get()) } else { threads };
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|k| format!("wgpca-{k}"))
@@ -57,6 +56,10 @@ pub(crate) fn for_each<I: Send>(items: &mut [I], worth: bool, work: impl Fn(usiz
 }
 
 /// Runs both, side by side if there are workers and `worth` says that it pays.
-pub(crate) fn join<A: Send, B: Send>(worth: bool, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+pub(crate) fn join<A: Send, B: Send>(
+    worth: bool,
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
     if worth && parallel() { rayon::join(a, b) } else { (a(), b()) }
 }

@@ -158,13 +158,7 @@ struct Tie {
 }
 
 /// I and O on a large sample.
-fn tie<T: Real>(
-    state: &State<T>,
-    interval: &Interval,
-    earlier: &[Earlier<T>],
-    x: &[T],
-    settings: &Settings,
-) -> Tie {
+fn tie<T: Real>(state: &State<T>, interval: &Interval, earlier: &[Earlier<T>], x: &[T], settings: &Settings) -> Tie {
     let meeting = [earlier[0].interval.clip(state.meeting[0]).0, interval.clip(state.meeting[1]).0];
     let samples = Samples::new(&state.geodesic, x);
     let d = state.geodesic.architecture.dim();
@@ -228,7 +222,9 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, speed: 
     }
     if c.orthogonality.is_some_and(|o| o > 0.05) {
         let o = c.orthogonality.unwrap_or_default();
-        out.push(format!("it is not orthogonal to the earlier ones (O = {o:.2}); raise lambda O or the number of steps"));
+        out.push(format!(
+            "it is not orthogonal to the earlier ones (O = {o:.2}); raise lambda O or the number of steps"
+        ));
     }
     if c.intersection.is_some_and(|i| i > 0.05 * variance) {
         let i = c.intersection.unwrap_or_default();

@@ -275,8 +275,7 @@ impl<T: Real> Fit<T> {
             Stepper::new(&training.state.geodesic.architecture, settings, data.sources.len(), earlier.len())
         });
         stepper.draw(data, settings, run, training.step);
-        let outcome =
-            stepper.gradient(&training.state, &earlier, settings, training.step.is_multiple_of(REPORT_EVERY));
+        let outcome = stepper.gradient(&training.state, &earlier, settings, training.step.is_multiple_of(REPORT_EVERY));
         if !outcome.finite {
             self.end_start(FitStatus::Diverged);
             return self.advance();
@@ -313,8 +312,7 @@ impl<T: Real> Fit<T> {
         let mut trained = std::mem::take(&mut self.position.trained);
         trained.sort_by(|a, b| a.best.cost.total_cmp(&b.best.cost));
         let earlier = self.earlier();
-        let barycentre =
-            self.barycentre.get_or_insert_with(|| barycentre(&self.data, &self.settings));
+        let barycentre = self.barycentre.get_or_insert_with(|| barycentre(&self.data, &self.settings));
         let component = finish(trained, &self.data, &self.settings, &earlier, barycentre);
         self.position.components.push(component);
     }
@@ -328,7 +326,14 @@ impl<T: Real> Fit<T> {
             return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
         }
         let barycentre = self.barycentre.unwrap_or_else(|| barycentre(&self.data, &self.settings));
-        Ok(Model::new(self.position.components, self.data.frame, self.data.variance, barycentre, self.names, &self.settings))
+        Ok(Model::new(
+            self.position.components,
+            self.data.frame,
+            self.data.variance,
+            barycentre,
+            self.names,
+            &self.settings,
+        ))
     }
 
     fn in_units(&self, outcome: Outcome) -> Outcome {

@@ -3,8 +3,8 @@
 use super::component::{Component, explained};
 use super::data::{Frame, Source, canonical, epsilon, same_dimension};
 use super::evaluate::{Curve, noise_floors, project, to_cloud};
-use super::finish::{final_sinkhorn, projection_reference, projection_stream, span};
 use super::finish::PROJECTION_POINTS;
+use super::finish::{final_sinkhorn, projection_reference, projection_stream, span};
 use super::projection::{Foot, Target};
 use super::samples::{Samples, reference};
 use super::settings::Settings;
@@ -229,7 +229,11 @@ impl<T: Real> Model<T> {
     /// The barycentre of the training measures as equally weighted particles, row-major N × d.
     pub fn barycentre(&self) -> Vec<f64> {
         let d = self.dim();
-        widen(&self.barycentre).iter().enumerate().map(|(i, v)| self.frame.centre[i % d] + self.frame.scale * v).collect()
+        widen(&self.barycentre)
+            .iter()
+            .enumerate()
+            .map(|(i, v)| self.frame.centre[i % d] + self.frame.scale * v)
+            .collect()
     }
 
     /// The same model in another precision.

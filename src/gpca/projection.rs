@@ -65,8 +65,7 @@ impl<T: Real> Probe<T> {
     /// (h(t), h'(t)).
     fn at(&mut self, samples: &Samples<T>, target: &Target<T>, t: f64, sinkhorn: &Sinkhorn) -> (f64, f64) {
         samples.at(t, self.z.coords_mut());
-        let (cross, own) =
-            self.solver.gradient(&self.z, &target.y, target.epsilon, sinkhorn, None, &mut self.gradient);
+        let (cross, own) = self.solver.gradient(&self.z, &target.y, target.epsilon, sinkhorn, None, &mut self.gradient);
         self.report = self.report.and(cross).and(own);
         let (xy, xx) = self.solver.cross_terms();
         (xy - 0.5 * xx - 0.5 * self.own, crate::real::dot(&self.gradient, &samples.v))
@@ -125,7 +124,11 @@ impl<T: Real> Probe<T> {
         for _ in 0..REFINE {
             let (h, slope) = self.at(samples, target, time, sinkhorn);
             value = h;
-            if slope > 0.0 { high = time } else { low = time }
+            if slope > 0.0 {
+                high = time
+            } else {
+                low = time
+            }
             let step = if curvature > 0.0 { -slope / curvature } else { 0.0 };
             let next = if (low..=high).contains(&(time + step)) { time + step } else { 0.5 * (low + high) };
             if (next - time).abs() <= PRECISION * span {

@@ -24,7 +24,12 @@ pub(crate) type Pairs<'a, T> = dyn FnMut(usize, &mut [T], &mut [T]) + 'a;
 
 /// Least squares by Adam, cosine to 0. `pairs` fills a batch for a step. Returns the mean squared residual of the last
 /// step, per pair.
-pub(crate) fn regress<T: Real>(geodesic: &mut Geodesic<T>, network: Network, steps: usize, pairs: &mut Pairs<'_, T>) -> f64 {
+pub(crate) fn regress<T: Real>(
+    geodesic: &mut Geodesic<T>,
+    network: Network,
+    steps: usize,
+    pairs: &mut Pairs<'_, T>,
+) -> f64 {
     let architecture = geodesic.architecture.clone();
     let d = architecture.dim();
     let mut works: Vec<Chunk<T>> = chunks(&architecture, BATCH);
@@ -59,7 +64,13 @@ pub(crate) fn regress<T: Real>(geodesic: &mut Geodesic<T>, network: Network, ste
         });
         residual = works
             .iter()
-            .map(|c| if network == Network::Phi { crate::real::dot(&c.bar_u, &c.bar_u) } else { crate::real::dot(&c.bar_v, &c.bar_v) })
+            .map(|c| {
+                if network == Network::Phi {
+                    crate::real::dot(&c.bar_u, &c.bar_u)
+                } else {
+                    crate::real::dot(&c.bar_v, &c.bar_v)
+                }
+            })
             .sum::<f64>()
             * BATCH as f64
             / 4.0;

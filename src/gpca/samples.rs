@@ -49,7 +49,8 @@ impl<T: Real> Samples<T> {
         });
         let low = works.iter().map(|(_, s)| s.low.value).fold(f64::INFINITY, f64::min);
         let high = works.iter().map(|(_, s)| s.high.value).fold(f64::NEG_INFINITY, f64::max);
-        let gather = |f: &dyn Fn(&super::chunk::Chunk<T>) -> &[T]| works.iter().flat_map(|(c, _)| f(c).to_vec()).collect();
+        let gather =
+            |f: &dyn Fn(&super::chunk::Chunk<T>) -> &[T]| works.iter().flat_map(|(c, _)| f(c).to_vec()).collect();
         (Samples { n, u: gather(&|c| &c.u), v: gather(&|c| &c.v) }, (low, high))
     }
 

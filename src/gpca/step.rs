@@ -300,12 +300,7 @@ impl<T: Real> Stepper<T> {
             chunk.backward(&state.geodesic);
         });
         // The chunks' gradients in a fixed order.
-        sum_gradients(
-            &state.geodesic.architecture,
-            works.iter().map(|w| &w.chunk),
-            &mut gradient.phi,
-            &mut gradient.f,
-        );
+        sum_gradients(&state.geodesic.architecture, works.iter().map(|w| &w.chunk), &mut gradient.phi, &mut gradient.f);
         crate::real::axpy(T::ONE, d_eigen, &mut gradient.f);
     }
 }
@@ -349,3 +344,6 @@ impl<T: Real> Slot<T> {
             .sum();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -271,8 +271,7 @@ fn fit_phi<T: Real>(geodesic: &mut Geodesic<T>, settings: &Settings, cloud: &[T]
     for_each(&mut draws, true, |k, (x, targets)| {
         *x = reference(settings.seed, Purpose::Tangent, [3, run, k as u32], n, d);
         let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2)).sum::<f64>();
-        let cost: Vec<f64> =
-            x.chunks_exact(d).flat_map(|a| cloud.chunks_exact(d).map(move |b| square(a, b))).collect();
+        let cost: Vec<f64> = x.chunks_exact(d).flat_map(|a| cloud.chunks_exact(d).map(move |b| square(a, b))).collect();
         *targets = assignment(&cost, n).into_iter().flat_map(|j| cloud[j * d..(j + 1) * d].to_vec()).collect();
     });
     let inputs: Vec<T> = draws.iter().flat_map(|(x, _)| x.clone()).collect();

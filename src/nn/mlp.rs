@@ -21,7 +21,10 @@ impl Mlp {
     pub fn new(input: usize, hidden: &[usize], output: usize, activation: Activation) -> Result<Self> {
         let sizes: Vec<usize> = [input].iter().chain(hidden).chain(&[output]).copied().collect();
         if hidden.is_empty() || sizes.contains(&0) {
-            return Err(Error::parameter("layers", format!("{sizes:?}: give at least one hidden layer, none of width 0")));
+            return Err(Error::parameter(
+                "layers",
+                format!("{sizes:?}: give at least one hidden layer, none of width 0"),
+            ));
         }
         Ok(Mlp { sizes, activation })
     }

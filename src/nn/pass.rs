@@ -90,7 +90,14 @@ impl<T: Real> Pass<T> {
 
     /// Backpropagation of the last [`Pass::forward`]: adds ∂⟨cotangent, output⟩/∂parameters to `gradient` and writes
     /// the derivative in the input to `input_gradient` unless that is empty.
-    pub fn backward(&mut self, mlp: &Mlp, parameters: &[T], cotangent: &[T], gradient: &mut [T], input_gradient: &mut [T]) {
+    pub fn backward(
+        &mut self,
+        mlp: &Mlp,
+        parameters: &[T],
+        cotangent: &[T],
+        gradient: &mut [T],
+        input_gradient: &mut [T],
+    ) {
         let last = mlp.hidden() + 1;
         let rows = self.rows;
         let [now, next] = &mut self.bar;

@@ -91,7 +91,8 @@ mod tests {
             for seed in 0..30 {
                 let mut s = Stream::new(4, Purpose::Sample, [n as u32, seed, 0]);
                 // Ties on purpose: small integers.
-                let cost: Vec<f64> = (0..n * n).map(|_| (s.below(6)) as f64 + f64::from(seed % 2) * s.uniform()).collect();
+                let cost: Vec<f64> =
+                    (0..n * n).map(|_| (s.below(6)) as f64 + f64::from(seed % 2) * s.uniform()).collect();
                 let sigma = assignment(&cost, n);
                 let mut sorted = sigma.clone();
                 sorted.sort_unstable();

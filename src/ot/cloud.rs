@@ -30,15 +30,7 @@ pub(crate) struct Cloud<T> {
 
 impl<T> Default for Cloud<T> {
     fn default() -> Self {
-        Cloud {
-            n: 0,
-            d: 0,
-            axes: vec![],
-            weights: vec![],
-            log_weights: vec![],
-            order: vec![],
-            keys: vec![],
-        }
+        Cloud { n: 0, d: 0, axes: vec![], weights: vec![], log_weights: vec![], order: vec![], keys: vec![] }
     }
 }
 
@@ -102,7 +94,8 @@ impl<T: Real> Cloud<T> {
             for k in 0..fine.d {
                 let axis = &fine.axis(k)[leaf.clone()];
                 let mean: f64 = if mass > 0.0 {
-                    axis.iter().zip(&fine.weights[leaf.clone()]).map(|(v, w)| v.to_f64() * w.to_f64()).sum::<f64>() / mass
+                    axis.iter().zip(&fine.weights[leaf.clone()]).map(|(v, w)| v.to_f64() * w.to_f64()).sum::<f64>()
+                        / mass
                 } else {
                     axis[0].to_f64()
                 };

@@ -73,7 +73,10 @@ pub fn divergence_from<T: Real>(
     start: &Potentials<T>,
 ) -> Result<Divergence<T>> {
     if start.g.len() != y.len() || start.g.iter().any(|g| !g.is_finite()) {
-        return Err(Error::parameter("potentials", format!("g must hold {} finite numbers, one a point of y", y.len())));
+        return Err(Error::parameter(
+            "potentials",
+            format!("g must hold {} finite numbers, one a point of y", y.len()),
+        ));
     }
     solve(x, y, settings, Some(&start.g))
 }

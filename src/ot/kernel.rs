@@ -94,7 +94,9 @@ fn build_body<V: Vector>(from: Build<'_, V::Scalar>, rows: Range<usize>, tiles: 
     tiles.scratch.resize(y_boxes.padded, V::Scalar::ZERO);
     tiles.start.push(0);
     for group in rows.step_by(ROWS) {
-        let f_max = f[group..group + ROWS].iter().fold(V::Scalar::from_f64(f64::NEG_INFINITY), |a, &v| if v > a { v } else { a });
+        let f_max = f[group..group + ROWS]
+            .iter()
+            .fold(V::Scalar::from_f64(f64::NEG_INFINITY), |a, &v| if v > a { v } else { a });
         for j in (0..y_boxes.padded).step_by(V::LANES) {
             let mut distance = zero;
             for k in 0..x.d {

@@ -20,8 +20,8 @@ mod softmin;
 mod solver;
 
 pub use assignment::assignment;
-pub use divergence::{Divergence, Potentials, divergence, divergence_from};
 pub(crate) use divergence::Divergences;
+pub use divergence::{Divergence, Potentials, divergence, divergence_from};
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub use points::{Points, moments};

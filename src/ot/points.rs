@@ -78,7 +78,8 @@ impl<T: Real> Points<T> {
             return self.clone();
         }
         let rows = (0..n).map(|k| k * self.len() / n);
-        let coords: Vec<T> = rows.clone().flat_map(|i| self.coords[i * self.dim..(i + 1) * self.dim].to_vec()).collect();
+        let coords: Vec<T> =
+            rows.clone().flat_map(|i| self.coords[i * self.dim..(i + 1) * self.dim].to_vec()).collect();
         let mut weights: Vec<f64> = rows.map(|i| self.weights[i].to_f64()).collect();
         let sum: f64 = weights.iter().sum();
         if sum > 0.0 {
@@ -97,7 +98,8 @@ impl<T: Real> Points<T> {
     /// Checked input moved and scaled: (y − centre) / scale.
     pub(crate) fn normalised(measure: &Measure, centre: &[f64], scale: f64) -> Self {
         let d = measure.dim();
-        let coords = measure.points().iter().enumerate().map(|(k, v)| T::from_f64((v - centre[k % d]) / scale)).collect();
+        let coords =
+            measure.points().iter().enumerate().map(|(k, v)| T::from_f64((v - centre[k % d]) / scale)).collect();
         Points { coords, weights: cast(measure.weights()), dim: d }
     }
 }

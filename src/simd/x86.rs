@@ -107,27 +107,27 @@ macro_rules! register {
 }
 
 register!(F32x8, f32, i32, __m256, 8, 23, 8_388_608.0, 127.0, 0x3f35_04f3,
-    _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps
-    _mm256_max_ps _mm256_min_ps _mm256_fmadd_ps _mm256_castps_si256 _mm256_castsi256_ps _mm256_set1_epi32
-    _mm256_add_epi32 _mm256_and_si256 _mm256_or_si256 _mm256_slli_epi32 _mm256_srli_epi32,
-    |a, b, yes, no| _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_LE_OQ>(a, b)),
-    |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a, b)) != 0,
-    |v| {
-        let a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
-        let b = _mm_add_ps(a, _mm_movehl_ps(a, a));
-        _mm_cvtss_f32(_mm_add_ss(b, _mm_shuffle_ps::<1>(b, b)))
-    });
+_mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps
+_mm256_max_ps _mm256_min_ps _mm256_fmadd_ps _mm256_castps_si256 _mm256_castsi256_ps _mm256_set1_epi32
+_mm256_add_epi32 _mm256_and_si256 _mm256_or_si256 _mm256_slli_epi32 _mm256_srli_epi32,
+|a, b, yes, no| _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_LE_OQ>(a, b)),
+|a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(a, b)) != 0,
+|v| {
+    let a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+    let b = _mm_add_ps(a, _mm_movehl_ps(a, a));
+    _mm_cvtss_f32(_mm_add_ss(b, _mm_shuffle_ps::<1>(b, b)))
+});
 
 register!(F64x4, f64, i64, __m256d, 4, 52, 4_503_599_627_370_496.0, 1023.0, 0x3fe6_a09e_667f_3bcd,
-    _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd
-    _mm256_max_pd _mm256_min_pd _mm256_fmadd_pd _mm256_castpd_si256 _mm256_castsi256_pd _mm256_set1_epi64x
-    _mm256_add_epi64 _mm256_and_si256 _mm256_or_si256 _mm256_slli_epi64 _mm256_srli_epi64,
-    |a, b, yes, no| _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_LE_OQ>(a, b)),
-    |a, b| _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a, b)) != 0,
-    |v| {
-        let a = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v));
-        _mm_cvtsd_f64(_mm_add_sd(a, _mm_unpackhi_pd(a, a)))
-    });
+_mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd
+_mm256_max_pd _mm256_min_pd _mm256_fmadd_pd _mm256_castpd_si256 _mm256_castsi256_pd _mm256_set1_epi64x
+_mm256_add_epi64 _mm256_and_si256 _mm256_or_si256 _mm256_slli_epi64 _mm256_srli_epi64,
+|a, b, yes, no| _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_LE_OQ>(a, b)),
+|a, b| _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a, b)) != 0,
+|v| {
+    let a = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v));
+    _mm_cvtsd_f64(_mm_add_sd(a, _mm_unpackhi_pd(a, a)))
+});
 
 register!(F32x16, f32, i32, __m512, 16, 23, 8_388_608.0, 127.0, 0x3f35_04f3,
     _mm512_set1_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps

@@ -191,7 +191,8 @@ def case(
         close(divergence, closed, 1e-9, max(abs(closed), 1e-3 * scale))
 
     grad = pot_gradient(x, y, a, b, eps)
-    close(ott_gradient(x, y, a, b, eps)[0], grad, 1e-8, max(np.abs(grad).max(), 0.1 * np.abs(values).max() ** 0.5 / n))
+    grad_scale = max(np.abs(grad).max(), 0.1 * scale**0.5 / n)
+    close(ott_gradient(x, y, a, b, eps)[0], grad, 1e-8, grad_scale)
     if difference is not None:
         check_differences(x, y, a, b, eps, grad, difference)
 
@@ -350,13 +351,15 @@ def high_dimension():
     i, k = indices(50, 160)
     y = x + 1e-3 * np.cos(2.3 * i + 0.7 * k)
     text = "i, k from 1: x[i,k] = 0.02 sin(12.9898 i + 78.233 k), y[i,k] = x[i,k] + 0.001 cos(2.3 i + 0.7 k)"
-    out = case("O8 small divergence, d 160", x, y, 2.5e-3, w2=True, rows=[0, 31], recipe={"kind": "close", "text": text},
+    out = case("O8 small divergence, d 160", x, y, 2.5e-3, w2=True, rows=[0, 31],
+               recipe={"kind": "close", "text": text},
                note="f64 1e-9 of ot_xy; f32 1e-6 absolute; the recipe itself is good to 1e-12")
     close(out["divergence"], 5.8086e-6, 1e-5)
     close(out["w2"], 8.00138e-5, 1e-6)
     yield out
     text = "i, k from 1: x[i,k] = sin(12.9898 i + 78.233 k), y[i,k] = 1 + cos(4.1414 i + 9.17 k)"
-    out = case("O19 d 1025", px(33, 1025), py(40, 1025), 50.0, w2=True, rows=[0], recipe={"kind": "waves", "text": text},
+    out = case("O19 d 1025", px(33, 1025), py(40, 1025), 50.0, w2=True, rows=[0],
+               recipe={"kind": "waves", "text": text},
                note="f64 1e-9, f32 1e-4 relative; the recipe itself is good to 1e-11")
     close(out["divergence"], 1922.920767, 1e-9)
     yield out
