@@ -5,6 +5,8 @@ use super::interval::Interval;
 
 /// How the training of a component ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum FitStatus {
     /// All steps were done.
     Completed,
@@ -31,6 +33,8 @@ impl FitStatus {
 /// Wasserstein arc lengths: `W₂(μ(s), μ(t)) = |s − t|` inside the interval. The sign is such that the largest |t_i| is
 /// positive (the first, if there are two). The origin of t is wherever φ put it.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(bound = ""))]
 pub struct Component<T> {
     /// φ and f in the engine's normalised frame, f scaled to unit speed there.
     pub geodesic: Geodesic<T>,
@@ -41,6 +45,7 @@ pub struct Component<T> {
     /// S_ε(μ(t_i), ν_i) of the training measures at the points of the projection.
     pub residuals: Vec<f64>,
     /// Open interval on which the curve is a geodesic.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::pair"))]
     pub interval: (f64, f64),
     /// Samples of ρ on which the extreme eigenvalues of the Hessian were taken for the interval.
     pub interval_samples: usize,
@@ -52,10 +57,13 @@ pub struct Component<T> {
     /// See `intersection`.
     pub orthogonality: Option<f64>,
     /// `Σ_i min_t S_ε(μ(t), ν_i)` on fresh samples.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub cost: f64,
     /// The same between two independent samples of each measure: the scale of what sampling alone costs.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub noise_floor: f64,
     /// The same for the barycentre alone.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub barycentre_cost: f64,
     /// (barycentre cost − cost) / (barycentre cost − noise floor); none if the measures do not differ beyond noise.
     pub explained: Option<f64>,
@@ -66,6 +74,7 @@ pub struct Component<T> {
     /// Starts that were tried, with the cost that each reached on the evaluation points; the first is the one kept.
     pub starts: Vec<(String, f64)>,
     /// Cost of the kept start before any training, on the same points.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub start_cost: f64,
     /// Squared singular values of tangent PCA at the start, largest first; empty for a random start.
     pub spectrum: Vec<f64>,

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 
 /// Where the data lie: x = centre + scale · (normalised x).
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 pub struct Frame {
     /// Pooled mean, or 0.
     pub centre: Vec<f64>,

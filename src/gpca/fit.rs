@@ -7,8 +7,8 @@ use super::data::Data;
 use super::evaluate::Evaluator;
 use super::finish::finish;
 use super::model::Model;
+use super::position::{Counts, Kept, Position, Trained, Training};
 use super::settings::{Keep, Settings, Start};
-use super::state::State;
 use super::step::{Outcome, Stepper};
 use super::tangent::{barycentre, start};
 use crate::error::{Error, Result};
@@ -62,83 +62,14 @@ pub enum Event {
     },
 }
 
-/// A state worth keeping.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Kept<T> {
-    pub state: State<T>,
-    pub cost: f64,
-    pub step: usize,
-}
-
-/// Counts over the steps of a start.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Counts {
-    pub visits: usize,
-    pub clipped: usize,
-    pub unconverged: usize,
-    /// Most pairs clipped in a window of [`WINDOW`] steps, as a share.
-    pub worst_window: f64,
-    /// Steps, clipped pairs and visits of the running window.
-    pub window: [usize; 3],
-}
-
-/// Steps over which clipping is watched.
-const WINDOW: usize = 100;
-
-impl Counts {
-    fn add(&mut self, outcome: &Outcome) {
-        self.visits += outcome.measures;
-        self.clipped += outcome.clipped;
-        self.unconverged += outcome.unconverged;
-        let [steps, clipped, visits] = &mut self.window;
-        (*steps, *clipped, *visits) = (*steps + 1, *clipped + outcome.clipped, *visits + outcome.measures);
-        if *steps == WINDOW {
-            self.worst_window = self.worst_window.max(*clipped as f64 / *visits as f64);
-            self.window = [0; 3];
-        }
-    }
-}
-
-/// A start that was trained to its end.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Trained<T> {
-    pub name: String,
-    pub start_cost: f64,
-    pub best: Kept<T>,
-    pub spectrum: Vec<f64>,
-    pub counts: Counts,
-    pub steps: usize,
-    pub status: FitStatus,
-}
-
-/// A start in training.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Training<T> {
-    pub state: State<T>,
-    pub step: usize,
-    /// Step of the last evaluation.
-    pub evaluated: usize,
-    pub start_cost: f64,
-    pub best: Kept<T>,
-    pub spectrum: Vec<f64>,
-    pub counts: Counts,
-}
-
-/// Where a fit stands: all that a checkpoint holds.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Position<T> {
-    pub components: Vec<Component<T>>,
-    /// Starts of the present component that are done.
-    pub trained: Vec<Trained<T>>,
-    pub training: Option<Training<T>>,
-}
-
 /// A fit under way.
 pub struct Fit<T: Real> {
-    pub(crate) settings: Settings,
-    pub(crate) names: Vec<String>,
-    pub(crate) data: Data<T>,
-    pub(crate) position: Position<T>,
+    settings: Settings,
+    names: Vec<String>,
+    #[cfg(feature = "io")]
+    fingerprint: u64,
+    data: Data<T>,
+    position: Position<T>,
     barycentre: Option<Vec<T>>,
     evaluator: Evaluator<T>,
     stepper: Option<Stepper<T>>,
@@ -171,6 +102,8 @@ impl<T: Real> Fit<T> {
         );
         Ok(Fit {
             settings: settings.clone(),
+            #[cfg(feature = "io")]
+            fingerprint: super::position::fingerprint(measures),
             names: measures.iter().map(|m| m.name().to_string()).collect(),
             position: Position { components: vec![], trained: vec![], training: None },
             barycentre: None,
@@ -188,6 +121,24 @@ impl<T: Real> Fit<T> {
     /// Finished components.
     pub fn components(&self) -> &[Component<T>] {
         &self.position.components
+    }
+
+    #[cfg(feature = "io")]
+    /// A number that tells these measures from others, in text (JSON has no 64-bit integers).
+    pub(crate) fn fingerprint(&self) -> String {
+        format!("{:016x}", self.fingerprint)
+    }
+
+    #[cfg(feature = "io")]
+    /// Where the fit stands, to be written or replaced by what was.
+    pub(crate) fn position_mut(&mut self) -> &mut Position<T> {
+        &mut self.position
+    }
+
+    /// What in the position does not fit the settings and measures.
+    #[cfg(feature = "io")]
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        self.position.fault(&self.settings, self.names.len(), self.data.dim)
     }
 
     /// Steps planned for the present component and start.

@@ -10,6 +10,7 @@ mod fit;
 mod geodesic;
 mod interval;
 mod model;
+mod position;
 mod projection;
 mod regression;
 mod samples;
@@ -24,5 +25,9 @@ pub use data::Frame;
 pub use fit::{Event, Fit, fit};
 pub use geodesic::{Architecture, Geodesic};
 pub use model::{Evaluation, Model, Projection};
+#[cfg(feature = "io")]
+pub(crate) use position::{Kept, Position, Trained, Training};
 pub use settings::*;
+#[cfg(feature = "io")]
+pub(crate) use state::State;
 pub use step::Outcome;

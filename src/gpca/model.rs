@@ -7,7 +7,7 @@ use super::finish::PROJECTION_POINTS;
 use super::finish::{final_sinkhorn, projection_reference, projection_stream, span};
 use super::projection::{Foot, Target};
 use super::samples::{Samples, reference};
-use super::settings::Settings;
+use super::settings::{Preset, Settings};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::{Points, Sinkhorn, Status};
@@ -16,6 +16,8 @@ use crate::rng::{Purpose, Stream};
 
 /// A fitted model. Everything that it takes and gives is in the units of the data.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(bound = ""))]
 pub struct Model<T> {
     /// Components, the first first.
     pub components: Vec<Component<T>>,
@@ -24,13 +26,14 @@ pub struct Model<T> {
     /// Where the engine's normalised frame lies.
     pub frame: Frame,
     /// Particles of the training measures' barycentre, N × d, in the frame.
+    #[cfg_attr(feature = "io", serde(skip))]
     pub(crate) barycentre: Vec<T>,
     /// Pooled variance in the frame (the yardstick of the floor of ε).
     pub(crate) variance: f64,
     /// Solves of projections and evaluations; its ε rule is that of the fit.
     pub sinkhorn: Sinkhorn,
     /// Preset of the fit.
-    pub preset: String,
+    pub preset: Preset,
     /// Seed of the fit and of the samples that projections use.
     pub seed: u64,
 }
@@ -74,7 +77,7 @@ impl<T: Real> Model<T> {
         settings: &Settings,
     ) -> Self {
         let sinkhorn = final_sinkhorn(&settings.sinkhorn);
-        let (preset, seed) = (settings.preset.to_string(), settings.seed);
+        let (preset, seed) = (settings.preset, settings.seed);
         Model { components, names, frame, barycentre, variance, sinkhorn, preset, seed }
     }
 
@@ -273,7 +276,7 @@ impl<T: Real> Model<T> {
             barycentre: cast(&widen(&self.barycentre)),
             variance: self.variance,
             sinkhorn: self.sinkhorn.clone(),
-            preset: self.preset.clone(),
+            preset: self.preset,
             seed: self.seed,
         }
     }

@@ -4,8 +4,43 @@ use crate::error::{Error, Result};
 use crate::nn::Activation;
 use crate::ot::Sinkhorn;
 
+/// A named set of choices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+pub enum Preset {
+    /// [`Settings::fast`].
+    Fast,
+    /// [`Settings::best`].
+    Best,
+    /// [`Settings::paper`].
+    Paper,
+}
+
+impl Preset {
+    /// `fast`, `best` or `paper`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Fast => "fast",
+            Preset::Best => "best",
+            Preset::Paper => "paper",
+        }
+    }
+
+    /// Its settings.
+    pub fn settings(self) -> Settings {
+        match self {
+            Preset::Fast => Settings::fast(),
+            Preset::Best => Settings::best(),
+            Preset::Paper => Settings::paper(),
+        }
+    }
+}
+
 /// Where a component starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum Start {
     /// From the j-th direction of tangent PCA at the barycentre (the first is 1); for later components from the j-th
     /// direction orthogonal to the earlier ones at the common point.
@@ -16,6 +51,8 @@ pub enum Start {
 
 /// The penalty that keeps components orthogonal (D8), with g and h the velocities over the same x ~ ρ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum Orthogonality {
     /// ⟨g, h⟩² / (‖g‖² ‖h‖²) in L²(ρ): the paper's formula.
     L2,
@@ -25,6 +62,8 @@ pub enum Orthogonality {
 
 /// How the times t_i move.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum TimeUpdate {
     /// Adam on all of them at every step, at this rate (the paper).
     Adam(f64),
@@ -34,6 +73,8 @@ pub enum TimeUpdate {
 
 /// The rate of Adam over the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum Schedule {
     /// The same at every step.
     Constant,
@@ -46,6 +87,8 @@ pub enum Schedule {
 
 /// Which state of a training is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum Keep {
     /// The last.
     Last,
@@ -55,6 +98,8 @@ pub enum Keep {
 
 /// How the points of a training batch are drawn from a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum Sampling {
     /// Independently, by weight (the paper).
     Independent,
@@ -64,6 +109,7 @@ pub enum Sampling {
 
 /// The tangent start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tangent {
     /// Points of the reference cloud.
     pub points: usize,
@@ -83,9 +129,10 @@ pub struct Tangent {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
-    /// Name of the preset this came from, for the record.
-    pub preset: &'static str,
+    /// The preset this came from, for the record.
+    pub preset: Preset,
     /// Number of components.
     pub components: usize,
     /// Steps of the first component and of each later one.
@@ -148,7 +195,7 @@ impl Settings {
     /// decaying rate, the best evaluated state (D11).
     pub fn fast() -> Self {
         Settings {
-            preset: "fast",
+            preset: Preset::Fast,
             components: 1,
             steps: [500, 500],
             batch: 256,
@@ -182,7 +229,7 @@ impl Settings {
     /// Wider networks, more samples, more steps, and a random start beside the tangent one.
     pub fn best() -> Self {
         Settings {
-            preset: "best",
+            preset: Preset::Best,
             steps: [2000, 1000],
             batch: 512,
             measures: 8,
@@ -197,7 +244,7 @@ impl Settings {
     /// random start, one measure of 1024 points a step, Adam at constant rates, the last state.
     pub fn paper() -> Self {
         Settings {
-            preset: "paper",
+            preset: Preset::Paper,
             steps: [120_000, 200_000],
             batch: 1024,
             measures: 1,

@@ -13,6 +13,8 @@ const LONGEST: f64 = 0.5;
 
 /// A component in training.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(bound = ""))]
 pub struct State<T> {
     /// φ and f.
     pub geodesic: Geodesic<T>,

@@ -74,7 +74,7 @@ pub struct Outcome {
     pub intersection: f64,
     /// See `intersection`.
     pub orthogonality: f64,
-    /// Interval of this batch.
+    /// Interval of this batch, in the gauge of the training (by default the largest time is 1).
     pub interval: (f64, f64),
     /// Measures whose time was clipped, of `measures`.
     pub clipped: usize,

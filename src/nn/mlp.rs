@@ -8,6 +8,7 @@ use std::ops::Range;
 
 /// Widths and activation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mlp {
     sizes: Vec<usize>,
     activation: Activation,

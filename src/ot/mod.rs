@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 
 /// How a Sinkhorn solve is done.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sinkhorn {
     /// Regularisation.
     pub epsilon: Epsilon,

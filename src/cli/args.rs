@@ -1,0 +1,249 @@
+//! What can be said on the command line.
+
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use wgpca::gpca::Start;
+
+/// Geodesic principal components of probability measures in Wasserstein space.
+#[derive(Parser)]
+#[command(name = "wgpca", version, about, arg_required_else_help = true, max_term_width = 100)]
+pub struct Args {
+    /// Say nothing on standard error but warnings and errors.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Fit components to measures; writes a model and a picture.
+    #[command(after_help = "Example:\n  wgpca fit data/chairs -o chairs.safetensors --components 2")]
+    Fit(Fit),
+    /// Project measures on a model's components (CSV: name, t1, residual1, t2, …).
+    #[command(after_help = "Example:\n  wgpca transform chairs.safetensors data/chairs/oak_chair.npy")]
+    Transform(Transform),
+    /// Draw points of a component at a time.
+    #[command(
+        after_help = "Example:\n  wgpca sample chairs.safetensors --component 1 --time 0.1 --points 2048 -o out.npy"
+    )]
+    Sample(Sample),
+    /// Cost of a model's components on measures, beside the noise floor and the barycentre alone.
+    #[command(after_help = "Example:\n  wgpca evaluate chairs.safetensors data/chairs --points 512")]
+    Evaluate(Evaluate),
+    /// What a model is and how it was fitted.
+    #[command(after_help = "Example:\n  wgpca info chairs.safetensors --json")]
+    Info(Info),
+    /// Sinkhorn divergence between two clouds, and its gradient.
+    #[command(after_help = "Example:\n  wgpca sinkhorn x.npy y.npy --epsilon 0.05 --gradient dx.npy --json")]
+    Sinkhorn(Sinkhorn),
+}
+
+/// Measures to read.
+#[derive(Group)]
+pub struct Inputs {
+    /// Files (npy, npz, csv, txt, xyz, ply, off) or directories of them. A stack (n, m, d) is n measures.
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+    /// Draw N points by area from the faces of ply and off meshes instead of taking their vertices.
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub surface: Option<usize>,
+    /// Seed of these points.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub surface_seed: u64,
+    /// Column of a text file, or vertex property of a ply file, that holds weights.
+    #[arg(long, value_name = "NAME")]
+    pub weight_column: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Preset {
+    /// Tangent start, a few hundred steps: seconds to minutes.
+    Fast,
+    /// Wider networks, more steps, a random start as well: minutes.
+    Best,
+    /// The paper's hyperparameters: 120,000 and 200,000 steps.
+    Paper,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Orthogonality {
+    /// ⟨g, h⟩²/(‖g‖²‖h‖²) in L²(ρ), as the paper writes it.
+    L2,
+    /// Mean squared cosine over the samples, as in the paper's public code.
+    Pointwise,
+}
+
+#[derive(Group)]
+pub struct Fit {
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Where the model goes; the picture goes beside it with the ending svg.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Number of components [default: 1].
+    #[arg(long, value_name = "K", value_parser = positive, conflicts_with = "resume")]
+    pub components: Option<usize>,
+    /// Steps of every component [default: the preset's].
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub steps: Option<usize>,
+    /// Samples of a step [default: the preset's].
+    #[arg(long, value_name = "M", value_parser = positive, conflicts_with = "resume")]
+    pub batch: Option<usize>,
+    /// Measures that a step visits [default: the preset's].
+    #[arg(long, value_name = "K", value_parser = positive, conflicts_with = "resume")]
+    pub measures: Option<usize>,
+    /// Widths of the hidden layers, for instance 64,64,64,64 [default: the preset's].
+    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = positive, conflicts_with = "resume")]
+    pub hidden: Option<Vec<usize>>,
+    /// A named set of choices.
+    #[arg(long, value_enum, default_value = "fast", conflicts_with = "resume")]
+    pub preset: Preset,
+    /// Starts: tangent, tangent(2), random; several, separated by commas, keep the cheapest [default: the preset's].
+    #[arg(long, value_name = "START", value_delimiter = ',', value_parser = start, conflicts_with = "resume")]
+    pub init: Option<Vec<Start>>,
+    /// Regularisation of the Sinkhorn divergence, in squared units of the data.
+    #[arg(long, value_name = "E", conflicts_with_all = ["epsilon_scale", "resume"])]
+    pub epsilon: Option<f64>,
+    /// Regularisation as a share of E|y - y'|² of each batch [default: 0.01].
+    #[arg(long, value_name = "S", conflicts_with = "resume")]
+    pub epsilon_scale: Option<f64>,
+    /// Weight of the intersection term of later components [default: 1].
+    #[arg(long, value_name = "L", conflicts_with = "resume")]
+    pub lambda_i: Option<f64>,
+    /// Weight of the orthogonality term of later components [default: 1].
+    #[arg(long, value_name = "L", conflicts_with = "resume")]
+    pub lambda_o: Option<f64>,
+    /// Form of the orthogonality term.
+    #[arg(long, value_enum, default_value = "l2", conflicts_with = "resume")]
+    pub orthogonality: Orthogonality,
+    /// Seed of everything random.
+    #[arg(long, value_name = "S", default_value_t = 0, conflicts_with = "resume")]
+    pub seed: u64,
+    /// Threads; 0 takes all that this process may use. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// Save checkpoints here while fitting [default: beside the model, only when stopped].
+    #[arg(long, value_name = "DIR")]
+    pub checkpoint: Option<PathBuf>,
+    /// Seconds between two checkpoints.
+    #[arg(long, value_name = "T", default_value_t = 30.0, requires = "checkpoint")]
+    pub checkpoint_every: f64,
+    /// Go on from a checkpoint of the same inputs, with its settings.
+    #[arg(long, value_name = "DIR")]
+    pub resume: Option<PathBuf>,
+    /// One JSON object a line on standard output instead of tables.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Group)]
+pub struct Transform {
+    /// Model file.
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Threads; 0 takes all that this process may use.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+#[derive(Group)]
+pub struct Sample {
+    /// Model file.
+    pub model: PathBuf,
+    /// Component, from 1.
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    pub component: usize,
+    /// Time on it, an arc length in units of the data.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub time: f64,
+    /// Number of points.
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = positive)]
+    pub points: usize,
+    /// Where they go (npy); without it, CSV on standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Move a time outside the component's interval to its end.
+    #[arg(long)]
+    pub clamp: bool,
+    /// Seed of the points.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+}
+
+#[derive(Group)]
+pub struct Evaluate {
+    /// Model file.
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Points on either side of a solve.
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = positive)]
+    pub points: usize,
+    /// Threads; 0 takes all that this process may use.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// One JSON object instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Group)]
+pub struct Info {
+    /// Model file.
+    pub model: PathBuf,
+    /// One JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Group)]
+pub struct Sinkhorn {
+    /// File with one cloud.
+    pub x: PathBuf,
+    /// File with one cloud.
+    pub y: PathBuf,
+    /// Regularisation, in squared units of the data [default: 0.01 E|y - y'|²].
+    #[arg(long, value_name = "E")]
+    pub epsilon: Option<f64>,
+    /// L1 error of the marginals at which a solve ends.
+    #[arg(long, value_name = "T", default_value_t = 1e-6)]
+    pub tolerance: f64,
+    /// Iterations after which a solve ends all the same (exit code 3).
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub max_iterations: usize,
+    /// Write the gradient in the points of X (npy, as many rows and columns as X).
+    #[arg(long, value_name = "FILE")]
+    pub gradient: Option<PathBuf>,
+    /// Column of a text file, or vertex property of a ply file, that holds weights.
+    #[arg(long, value_name = "NAME")]
+    pub weight_column: Option<String>,
+    /// Threads; 0 takes all that this process may use.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+    /// One JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("give a whole number above 0".into()),
+    }
+}
+
+fn start(text: &str) -> Result<Start, String> {
+    if text == "random" {
+        return Ok(Start::Random);
+    }
+    if text == "tangent" {
+        return Ok(Start::Tangent(1));
+    }
+    let direction = text.strip_prefix("tangent(").and_then(|t| t.strip_suffix(')')).and_then(|t| t.parse().ok());
+    match direction {
+        Some(j) if j > 0 => Ok(Start::Tangent(j)),
+        _ => Err("give tangent, tangent(j) with j from 1, or random".into()),
+    }
+}

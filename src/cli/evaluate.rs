@@ -1,0 +1,38 @@
+//! `wgpca evaluate`.
+
+use super::args::Evaluate;
+use super::output::{emit, line, percent, short, table};
+use super::{Exit, Talk, load, pool, read};
+use serde_json::json;
+use wgpca::Result;
+
+pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
+    let model = load(&args.model)?;
+    let measures = read(&args.inputs)?;
+    let e = pool(args.threads)?.run(|| model.evaluate(&measures, args.points))?;
+    if args.json {
+        let component = |(cost, explained): (&f64, &Option<f64>)| json!({"cost": cost, "explained": explained});
+        line(json!({
+            "measures": measures.len(),
+            "points": e.points,
+            "components": e.costs.iter().zip(&e.explained).map(component).collect::<Vec<_>>(),
+            "noise_floor": e.noise_floor,
+            "barycentre_cost": e.barycentre_cost,
+            "unconverged": e.unconverged,
+        }))?;
+    } else {
+        let mut rows = vec![["", "cost", "explained"].map(String::from).to_vec()];
+        for (k, (cost, explained)) in e.costs.iter().zip(&e.explained).enumerate() {
+            rows.push(vec![format!("component {}", k + 1), short(*cost), percent(*explained)]);
+        }
+        rows.push(vec!["barycentre alone".into(), short(e.barycentre_cost), "0 %".into()]);
+        rows.push(vec!["noise floor".into(), short(e.noise_floor), "100 %".into()]);
+        emit(&table(&rows))?;
+        talk.say(format!("sums over {} measures, {} points on either side", measures.len(), e.points));
+    }
+    if e.unconverged > 0 {
+        talk.warn(format!("{} projections or divergences did not reach their tolerance", e.unconverged));
+        return Ok(Exit::NotConverged);
+    }
+    Ok(Exit::Done)
+}

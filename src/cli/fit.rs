@@ -1,0 +1,164 @@
+//! `wgpca fit`.
+
+use super::args::{Fit as Arguments, Orthogonality, Preset};
+use super::output::{component, components, emit, line};
+use super::progress::Progress;
+use super::{Exit, Talk, picture, pool, read};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use wgpca::gpca::{self, Fit, Model, Settings};
+use wgpca::ot::{Epsilon, Sinkhorn};
+use wgpca::{Error, Result};
+
+pub fn run(args: Arguments, talk: Talk) -> Result<Exit> {
+    let settings = settings(&args);
+    settings.validate()?;
+    if !(args.checkpoint_every >= 0.0) {
+        return Err(Error::parameter("checkpoint-every", "give a number of seconds of at least 0"));
+    }
+    writable(&args.output)?;
+    let measures = read(&args.inputs)?;
+    let mut fit = match &args.resume {
+        Some(directory) => Fit::<f32>::resume(&measures, directory)?,
+        None => Fit::<f32>::new(&measures, &settings)?,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    // A second Ctrl-C ends the process at once.
+    let handler = move || {
+        if flag.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|e| Error::parameter("Ctrl-C", format!("no handler could be set: {e}")))?;
+    talk.say(format!("{} measures in R^{}", measures.len(), measures[0].dim()));
+    let mut progress = Progress::new(talk, args.json);
+    let finished = pool(args.threads)?.run(|| drive(&mut fit, &args, &stop, &mut progress))?;
+    progress.end();
+    if !finished {
+        return interrupted(&mut fit, &args, talk);
+    }
+    let model = fit.into_model()?;
+    model.save(&args.output)?;
+    let picture_path = args.output.with_extension("svg");
+    picture::write(&picture_path, &model, title(&args))?;
+    report(&model, &args, &picture_path, progress.seconds(), talk)?;
+    Ok(Exit::Done)
+}
+
+/// Advances to the end, or to the end of the piece of work in which Ctrl-C came: then false.
+fn drive(fit: &mut Fit<f32>, args: &Arguments, stop: &AtomicBool, progress: &mut Progress) -> Result<bool> {
+    let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
+    let mut saved = Instant::now();
+    progress.preparing(fit.components().len() + 1, "preparing the start");
+    while let Some(event) = fit.advance()? {
+        progress.event(&event)?;
+        let pause = matches!(event, gpca::Event::Finished { .. });
+        if let Some(directory) = &args.checkpoint
+            && (pause || saved.elapsed() >= every)
+        {
+            fit.save_checkpoint(directory)?;
+            saved = Instant::now();
+        }
+        if stop.load(Ordering::SeqCst) {
+            return Ok(false);
+        }
+        if pause {
+            progress.preparing(fit.components().len() + 1, "preparing the start");
+        }
+    }
+    Ok(true)
+}
+
+fn interrupted(fit: &mut Fit<f32>, args: &Arguments, talk: Talk) -> Result<Exit> {
+    let beside = || args.output.with_extension("checkpoint");
+    let directory = args.checkpoint.clone().or_else(|| args.resume.clone()).unwrap_or_else(beside);
+    let file = fit.save_checkpoint(&directory)?;
+    if args.json {
+        line(json!({ "event": "interrupted", "checkpoint": file }))?;
+    }
+    let inputs: Vec<String> = args.inputs.inputs.iter().map(|p| p.display().to_string()).collect();
+    talk.say(format!(
+        "stopped; {} holds where the fit stands. To go on:\n  wgpca fit {} -o {} --resume {}",
+        file.display(),
+        inputs.join(" "),
+        args.output.display(),
+        directory.display()
+    ));
+    Ok(Exit::Stopped)
+}
+
+fn report(model: &Model<f32>, args: &Arguments, picture: &Path, seconds: f64, talk: Talk) -> Result<()> {
+    for (k, c) in model.components.iter().enumerate() {
+        for warning in &c.warnings {
+            talk.warn(format!("component {}: {warning}", k + 1));
+        }
+    }
+    if args.json {
+        return line(json!({
+            "event": "done",
+            "model": args.output,
+            "picture": picture,
+            "components": model.components.iter().map(component).collect::<Vec<_>>(),
+            "seconds": seconds,
+        }));
+    }
+    emit(&components(model))?;
+    emit(&format!("model    {}\npicture  {}\n", args.output.display(), picture.display()))?;
+    talk.say(format!("{seconds:.1} s"));
+    Ok(())
+}
+
+fn title(args: &Arguments) -> String {
+    let name =
+        |p: &PathBuf| p.file_stem().map_or_else(|| p.display().to_string(), |s| s.to_string_lossy().into_owned());
+    let names: Vec<String> = args.inputs.inputs.iter().take(3).map(name).collect();
+    let more = args.inputs.inputs.len().saturating_sub(3);
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
+}
+
+/// Says before an hour of work, not after it, that the model cannot be written.
+fn writable(output: &Path) -> Result<()> {
+    let parent = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !parent.is_dir() {
+        let problem = format!("its directory {} does not exist; make it first", parent.display());
+        return Err(Error::file(output, "", problem));
+    }
+    if output.is_dir() {
+        return Err(Error::file(output, "", "it is a directory; name a file, for instance model.safetensors"));
+    }
+    Ok(())
+}
+
+fn settings(args: &Arguments) -> Settings {
+    let preset = match args.preset {
+        Preset::Fast => Settings::fast(),
+        Preset::Best => Settings::best(),
+        Preset::Paper => Settings::paper(),
+    };
+    let epsilon = match (args.epsilon, args.epsilon_scale) {
+        (Some(value), _) => Epsilon::Fixed(value),
+        (None, Some(scale)) => Epsilon::Auto { scale },
+        (None, None) => preset.sinkhorn.epsilon,
+    };
+    Settings {
+        components: args.components.unwrap_or(1),
+        steps: args.steps.map_or(preset.steps, |n| [n, n]),
+        batch: args.batch.unwrap_or(preset.batch),
+        measures: args.measures.unwrap_or(preset.measures),
+        hidden: args.hidden.clone().unwrap_or(preset.hidden),
+        starts: args.init.clone().unwrap_or(preset.starts),
+        sinkhorn: Sinkhorn { epsilon, ..preset.sinkhorn },
+        lambda_intersection: args.lambda_i.unwrap_or(preset.lambda_intersection),
+        lambda_orthogonality: args.lambda_o.unwrap_or(preset.lambda_orthogonality),
+        orthogonality: match args.orthogonality {
+            Orthogonality::L2 => gpca::Orthogonality::L2,
+            Orthogonality::Pointwise => gpca::Orthogonality::Pointwise,
+        },
+        seed: args.seed,
+        ..preset
+    }
+}

@@ -1,0 +1,52 @@
+//! `wgpca info`.
+
+use super::args::Info;
+use super::output::{component, components, emit, line, short};
+use super::{Exit, load};
+use serde_json::json;
+use wgpca::Result;
+use wgpca::ot::Epsilon;
+
+pub fn run(args: &Info) -> Result<Exit> {
+    let model = load(&args.model)?;
+    let epsilon = match model.sinkhorn.epsilon {
+        Epsilon::Fixed(value) => short(value),
+        Epsilon::Auto { scale } => format!("{scale} E|y - y'|²"),
+    };
+    if args.json {
+        line(json!({
+            "dim": model.dim(),
+            "preset": model.preset.name(),
+            "seed": model.seed,
+            "epsilon": epsilon,
+            "centre": model.frame.centre,
+            "scale": model.frame.scale,
+            "measures": model.names,
+            "components": model.components.iter().map(component).collect::<Vec<_>>(),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let widths = |sizes: &[usize]| sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" → ");
+    let mut text = format!(
+        "{} measures in R^{}, preset {}, seed {}, epsilon {epsilon}\n",
+        model.names.len(),
+        model.dim(),
+        model.preset.name(),
+        model.seed
+    );
+    if let Some(c) = model.components.first() {
+        let a = &c.geodesic.architecture;
+        text += &format!("φ {} ({}), ", widths(a.phi.sizes()), a.phi.activation().name());
+        text += &format!("f {} ({})", widths(a.f.sizes()), a.f.activation().name());
+        text += if a.residual { ", with affine and quadratic terms\n" } else { "\n" };
+    }
+    text += "times are arc lengths in units of the data; costs are sums of squared distances\n\n";
+    text += &components(&model);
+    for (k, c) in model.components.iter().enumerate() {
+        for warning in &c.warnings {
+            text += &format!("component {}: {warning}\n", k + 1);
+        }
+    }
+    emit(&text)?;
+    Ok(Exit::Done)
+}

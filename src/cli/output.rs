@@ -1,0 +1,147 @@
+//! Standard output: whole lines, and no panic when its reader goes away.
+
+use serde_json::{Value, json};
+use std::io::Write;
+use wgpca::gpca::{Component, Model};
+use wgpca::{Error, Result};
+
+/// Writes text as it is.
+pub fn emit(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Error::io("standard output", e))
+}
+
+/// Writes one line.
+pub fn line(text: impl std::fmt::Display) -> Result<()> {
+    emit(&format!("{text}\n"))
+}
+
+/// An infinite end of an interval is null.
+fn finite(value: f64) -> Value {
+    if value.is_finite() { json!(value) } else { Value::Null }
+}
+
+/// A component as machines read it: the same in `fit`, `info` and `evaluate`.
+pub fn component(c: &Component<f32>) -> Value {
+    json!({
+        "cost": finite(c.cost),
+        "noise_floor": finite(c.noise_floor),
+        "barycentre_cost": finite(c.barycentre_cost),
+        "explained": c.explained,
+        "interval": [finite(c.interval.0), finite(c.interval.1)],
+        "interval_samples": c.interval_samples,
+        "meeting": c.meeting.map(|(old, new)| [old, new]),
+        "intersection": c.intersection,
+        "orthogonality": c.orthogonality,
+        "times": c.times,
+        "residuals": c.residuals,
+        "clipped": c.clipped,
+        "unconverged": c.unconverged,
+        "start": c.starts.first().map(|s| &s.0),
+        "start_cost": finite(c.start_cost),
+        "starts": c.starts.iter().map(|(name, cost)| json!({"start": name, "cost": finite(*cost)})).collect::<Vec<_>>(),
+        "spectrum": c.spectrum,
+        "steps": c.steps,
+        "kept_step": c.kept_step,
+        "status": c.status.name(),
+        "warnings": c.warnings,
+    })
+}
+
+/// Seven significant digits at most, no trailing zeros.
+pub fn short(value: f64) -> String {
+    if !value.is_finite() {
+        return if value.is_nan() {
+            "nan".into()
+        } else if value > 0.0 {
+            "inf".into()
+        } else {
+            "-inf".into()
+        };
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    if !(-4..7).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let text = format!("{value:.*}", (4 - magnitude).max(0) as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+/// A share in per cent.
+pub fn percent(share: Option<f64>) -> String {
+    share.map_or("-".into(), |s| format!("{:.1} %", 100.0 * s))
+}
+
+/// Columns padded to their widest entry, numbers to the right.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |k: usize| rows.iter().filter_map(|r| r.get(k)).map(|t| t.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut text = String::new();
+        for (k, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[k] - cell.chars().count());
+            let gap = if k > 0 { "  " } else { "" };
+            let left = k == 0;
+            text += &if left { format!("{gap}{cell}{pad}") } else { format!("{gap}{pad}{cell}") };
+        }
+        out += text.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// The components of a model as people read them.
+pub fn components(model: &Model<f32>) -> String {
+    let head =
+        ["component", "cost", "explained", "noise floor", "barycentre", "interval", "I", "O", "clipped", "start"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    for (k, c) in model.components.iter().enumerate() {
+        let optional = |v: Option<f64>| v.map_or("-".into(), short);
+        rows.push(vec![
+            (k + 1).to_string(),
+            short(c.cost),
+            percent(c.explained),
+            short(c.noise_floor),
+            short(c.barycentre_cost),
+            format!("({}, {})", short(c.interval.0), short(c.interval.1)),
+            optional(c.intersection),
+            optional(c.orthogonality),
+            percent(Some(c.clipped)),
+            c.starts.first().map_or("-".into(), |s| s.0.clone()),
+        ]);
+    }
+    table(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (2.956_31, "2.9563"),
+            (-0.012_345_6, "-0.012346"),
+            (123_456.0, "123456"),
+            (1.5e-9, "1.500e-9"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+        ] {
+            assert_eq!(short(value), text);
+        }
+    }
+
+    #[test]
+    fn tables_line_up() {
+        let rows = [vec!["a".into(), "bb".into()], vec!["ccc".into(), "1".into()]];
+        assert_eq!(table(&rows), "a    bb\nccc   1\n");
+    }
+}

@@ -1,0 +1,125 @@
+//! What a fit says while it runs: a bar for people, lines for machines.
+
+use super::Talk;
+use super::output::{line, short};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use std::time::Instant;
+use wgpca::Result;
+use wgpca::gpca::{Event, Outcome};
+
+/// Steps between two lines of JSON.
+const EVERY: usize = 10;
+
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    json: bool,
+    started: Instant,
+    loss: Option<f64>,
+    cost: Option<f64>,
+}
+
+impl Progress {
+    /// A bar if standard error is a terminal that someone may read; JSON lines if asked for.
+    pub fn new(talk: Talk, json: bool) -> Self {
+        let watched = !talk.quiet && !json && std::io::stderr().is_terminal();
+        let bar = watched.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let template = "{prefix} {wide_bar} {pos}/{len} {per_sec}, {eta} left  {msg}";
+            bar.with_style(ProgressStyle::with_template(template).expect("the template is well-formed"))
+        });
+        Progress { bar, json, started: Instant::now(), loss: None, cost: None }
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// Before a piece of work that takes a while.
+    pub fn preparing(&self, component: usize, what: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(format!("component {component}"));
+            bar.set_message(what.to_string());
+            bar.tick();
+        }
+    }
+
+    pub fn event(&mut self, event: &Event) -> Result<()> {
+        if self.json {
+            return match self.object(event) {
+                Some(object) => line(object),
+                None => Ok(()),
+            };
+        }
+        let Some(bar) = &self.bar else { return Ok(()) };
+        match event {
+            Event::Started { component, start, cost, spectrum } => {
+                let spectrum = spectrum.as_ref().map_or(String::new(), |s| {
+                    let first: Vec<String> = s.iter().take(5).map(|&v| short(v)).collect();
+                    let total: f64 = s.iter().sum();
+                    format!("; tangent spectrum {} … of {}", first.join(", "), short(total))
+                });
+                bar.println(format!("component {component}: {start} start, cost {}{spectrum}", short(*cost)));
+                bar.reset();
+                (self.loss, self.cost) = (None, Some(*cost));
+            }
+            Event::Step { component, step, steps, outcome } => {
+                self.loss = outcome.divergence.or(self.loss);
+                bar.set_prefix(format!("component {component}"));
+                bar.set_length(*steps as u64);
+                bar.set_position(*step as u64);
+                bar.set_message(self.message(*component, outcome));
+            }
+            Event::Evaluated { cost, .. } => self.cost = Some(*cost),
+            Event::Finished { component } => bar.println(format!("component {component} finished")),
+        }
+        Ok(())
+    }
+
+    fn message(&self, component: usize, o: &Outcome) -> String {
+        let number = |v: Option<f64>| v.map_or("-".into(), short);
+        let mut text = format!("loss {} cost {}", number(self.loss), number(self.cost));
+        if component > 1 {
+            text += &format!(" I {:.1e} O {:.1e}", o.intersection, o.orthogonality);
+        }
+        text += &format!(" error {:.0e} ({} it)", o.marginal_error, o.iterations);
+        text + &format!(" t in ({}, {})", short(o.interval.0), short(o.interval.1))
+    }
+
+    fn object(&self, event: &Event) -> Option<Value> {
+        let seconds = self.seconds();
+        Some(match event {
+            Event::Started { component, start, spectrum, cost } => json!({
+                "event": "started", "component": component, "start": start, "cost": finite(*cost),
+                "spectrum": spectrum, "seconds": seconds,
+            }),
+            Event::Step { step, steps, .. } if !(step - 1).is_multiple_of(EVERY) && step != steps => return None,
+            Event::Step { component, step, steps, outcome: o } => json!({
+                "event": "step", "component": component, "step": step, "steps": steps,
+                "loss": o.divergence, "intersection": o.intersection, "orthogonality": o.orthogonality,
+                "interval": [finite(o.interval.0), finite(o.interval.1)],
+                "clipped": o.clipped, "measures": o.measures, "unconverged": o.unconverged,
+                "iterations": o.iterations, "marginal_error": finite(o.marginal_error), "seconds": seconds,
+            }),
+            Event::Evaluated { component, step, cost, best } => json!({
+                "event": "evaluated", "component": component, "step": step, "cost": finite(*cost),
+                "best": finite(*best), "seconds": seconds,
+            }),
+            Event::Finished { component } => {
+                json!({ "event": "component", "component": component, "seconds": seconds })
+            }
+        })
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn finite(value: f64) -> Value {
+    if value.is_finite() { json!(value) } else { Value::Null }
+}

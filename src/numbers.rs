@@ -1,0 +1,53 @@
+//! Numbers in JSON, which has none for infinity and NaN: those are written as text, and every finite number as the
+//! shortest decimal that reads back to the same bits.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Finite(f64),
+    Text(String),
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        if value.is_finite() { Number::Finite(value) } else { Number::Text(value.to_string()) }
+    }
+}
+
+impl Number {
+    fn read<E: serde::de::Error>(self) -> Result<f64, E> {
+        match self {
+            Number::Finite(value) => Ok(value),
+            Number::Text(text) => text.parse().map_err(|_| E::custom(format!("{text:?} is no number"))),
+        }
+    }
+}
+
+/// One number.
+pub mod one {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        Number::from(*value).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Number::deserialize(from)?.read()
+    }
+}
+
+/// A pair of numbers.
+pub mod pair {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(value: &(f64, f64), to: S) -> Result<S::Ok, S::Error> {
+        (Number::from(value.0), Number::from(value.1)).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<(f64, f64), D::Error> {
+        let (a, b) = <(Number, Number)>::deserialize(from)?;
+        Ok((a.read()?, b.read()?))
+    }
+}

@@ -1,0 +1,217 @@
+//! The measures in the plane of the first two times, or on the axis of the only one.
+
+use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, accent};
+use super::label::{Box2, Placer, spread};
+use super::panel::{axis_below, axis_left};
+use super::range::{Range, drawable};
+use super::{GAP, MARGIN, Mark, Strip, WIDTH, text, thin};
+use plotters::style::text_anchor::HPos;
+
+/// More measures than this are named in a list.
+const NAMED: usize = 60;
+/// More are not named.
+const LISTED: usize = 400;
+/// More are not drawn.
+const DRAWN: usize = 3000;
+/// Sizes of names tried, and the length at which they are cut.
+const SIZES: [f64; 3] = [24.0, 21.0, 18.0];
+const LONGEST: f64 = 16.0;
+/// Height of the plane, and free space at its left and below for numbers and titles.
+const PLANE: f64 = 1150.0;
+const LEFT: f64 = 130.0;
+const BELOW: f64 = 96.0;
+const RADIUS: u32 = 7;
+
+type Point = (f64, f64);
+
+/// Draws the measures from y downwards and returns where they end.
+pub(super) fn draw(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[Mark]) -> f64 {
+    let plane = strips.len() > 1 && marks.iter().all(|m| m.t2.is_some());
+    let finite = |m: &&Mark| drawable(m.t1) && (!plane || m.t2.is_some_and(drawable));
+    let finite: Vec<&Mark> = marks.iter().filter(finite).collect();
+    if finite.is_empty() {
+        return y - GAP;
+    }
+    let shown: Vec<&Mark> = thin(finite.len(), DRAWN).into_iter().map(|i| finite[i]).collect();
+    let heading = Font::new(34.0, INK).bold();
+    canvas.text("measures", (MARGIN, y + 17.0), heading);
+    let mut note = String::new();
+    if shown.len() > LISTED {
+        note = format!("{} measures, without their names. ", marks.len());
+    }
+    if shown.len() < finite.len() {
+        note += &format!("{} of them drawn. ", shown.len());
+    }
+    if finite.len() < marks.len() {
+        note += &format!("{} without a finite time left out.", marks.len() - finite.len());
+    }
+    let x = MARGIN + text::width("measures", heading.size) + 30.0;
+    canvas.text(note.trim_end(), (x, y + 19.0), Font::new(24.0, GREY));
+    let y = y + 34.0 + 22.0;
+    if plane { draw_plane(canvas, y, strips, &shown) } else { draw_axis(canvas, y, &strips[0], &shown) }
+}
+
+/// The title of the axis of a component.
+fn title(strip: &Strip) -> String {
+    format!("t{}, {}", text::subscript(strip.component), strip.label())
+}
+
+/// The name of a mark as it is shown.
+fn name(mark: &Mark, size: f64) -> String {
+    text::fit(mark.name.trim(), size, LONGEST * size)
+}
+
+fn draw_plane(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[&Mark]) -> f64 {
+    let (x0, x1, y1) = (MARGIN + LEFT, WIDTH - MARGIN, y + PLANE);
+    let along = Range::of(marks.iter().map(|m| m.t1)).padded(0.08);
+    let up = Range::of(marks.iter().filter_map(|m| m.t2)).padded(0.08);
+    let place = |t1: f64, t2: f64| (x0 + along.share(t1) * (x1 - x0), y1 - up.share(t2) * (y1 - y));
+
+    // The axes, and where a time is 0.
+    canvas.frame((x0, y), (x1, y1), FAINT);
+    let mut zeros = vec![];
+    if along.lo < 0.0 && along.hi > 0.0 {
+        zeros.push((place(0.0, up.lo), place(0.0, up.hi)));
+    }
+    if up.lo < 0.0 && up.hi > 0.0 {
+        zeros.push((place(along.lo, 0.0), place(along.hi, 0.0)));
+    }
+    for &(from, to) in &zeros {
+        canvas.line(from, to, FAINT, 2);
+    }
+    axis_below(canvas, along, (x0, x1), y1, 6);
+    axis_left(canvas, up, (y, y1), x0, 5);
+    let font = |strip: &Strip| Font::new(28.0, accent(strip.component)).anchor(HPos::Center);
+    canvas.text(&title(&strips[0]), (0.5 * (x0 + x1), y1 + 66.0), font(&strips[0]));
+    canvas.text(&title(&strips[1]), (MARGIN + 16.0, 0.5 * (y + y1)), font(&strips[1]).turned());
+
+    let dots: Vec<Point> = marks.iter().map(|m| place(m.t1, m.t2.unwrap_or(0.0))).collect();
+    let area = Box2 { lo: (x0 + 4.0, y + 4.0), hi: (x1 - 4.0, y1 - 4.0) };
+    let numbered = name_dots(canvas, area, &dots, &zeros, marks);
+    draw_dots(canvas, &dots);
+    let entries: Vec<(String, String)> =
+        numbered.iter().map(|&i| ((i + 1).to_string(), name(marks[i], 22.0))).collect();
+    list(canvas, y1 + BELOW, &entries)
+}
+
+fn draw_dots(canvas: &mut Canvas, dots: &[Point]) {
+    let (radius, alpha) = if dots.len() > LISTED { (RADIUS - 3, 0.5) } else { (RADIUS, 0.85) };
+    for &dot in dots {
+        canvas.dot(dot, radius, INK, alpha);
+    }
+}
+
+/// Writes the names beside the dots, or numbers instead of those that have no place; returns the numbered ones.
+fn name_dots(canvas: &mut Canvas, area: Box2, dots: &[Point], zeros: &[(Point, Point)], marks: &[&Mark]) -> Vec<usize> {
+    if marks.len() > LISTED {
+        return vec![];
+    }
+    let radius = f64::from(RADIUS) + 1.0;
+    let mut placer = Placer::new(area, dots, zeros, radius);
+    let mut write = |texts: &[(usize, String)], places: &[Option<_>], size: f64, colour| {
+        for ((_, text), place) in texts.iter().zip(places) {
+            let Some(super::label::Place { area, lead }) = *place else { continue };
+            if let Some((from, to)) = lead {
+                canvas.line(from, to, AXIS, 1);
+            }
+            let middle = (0.5 * (area.lo.0 + area.hi.0), 0.5 * (area.lo.1 + area.hi.1));
+            canvas.text(text, middle, Font::new(size, colour).anchor(HPos::Center));
+        }
+    };
+    let mut left: Vec<usize> = (0..marks.len()).collect();
+    if marks.len() <= NAMED {
+        for size in SIZES {
+            let texts: Vec<(usize, String)> = marks.iter().map(|m| name(m, size)).enumerate().collect();
+            let mut attempt = Placer::new(area, dots, zeros, radius);
+            let places = attempt.place(&texts, size, usize::MAX);
+            left.retain(|&i| places[i].is_none());
+            if left.is_empty() || size == SIZES[SIZES.len() - 1] {
+                write(&texts, &places, size, INK);
+                placer = attempt;
+                break;
+            }
+            left = (0..marks.len()).collect();
+        }
+    }
+    let numbers: Vec<(usize, String)> = left.iter().map(|&i| (i, (i + 1).to_string())).collect();
+    let places = placer.place(&numbers, 20.0, 5);
+    write(&numbers, &places, 20.0, GREY);
+    left
+}
+
+/// Writes pairs of a short text and a name in columns from y downwards; returns where they end.
+fn list(canvas: &mut Canvas, y: f64, entries: &[(String, String)]) -> f64 {
+    const SIZE: f64 = 22.0;
+    const LINE: f64 = 31.0;
+    if entries.is_empty() {
+        return y;
+    }
+    let widest = |f: fn(&(String, String)) -> &str| entries.iter().map(|e| text::width(f(e), SIZE)).fold(0.0, f64::max);
+    let key = widest(|e| &e.0);
+    let column = key + 14.0 + widest(|e| &e.1) + 36.0;
+    let columns = (((WIDTH - 2.0 * MARGIN + 36.0) / column) as usize).clamp(1, 10);
+    let rows = entries.len().div_ceil(columns);
+    for (k, (short, name)) in entries.iter().enumerate() {
+        let at = (MARGIN + (k / rows) as f64 * column + key, y + ((k % rows) as f64 + 0.5) * LINE);
+        canvas.text(short, at, Font::new(SIZE, GREY).anchor(HPos::Right));
+        canvas.text(name, (at.0 + 14.0, at.1), Font::new(SIZE, INK));
+    }
+    y + rows as f64 * LINE + 10.0
+}
+
+fn draw_axis(canvas: &mut Canvas, y: f64, strip: &Strip, marks: &[&Mark]) -> f64 {
+    let mut sorted = marks.to_vec();
+    sorted.sort_by(|a, b| a.t1.total_cmp(&b.t1));
+    let names = |size: f64| -> Vec<String> { sorted.iter().map(|m| name(m, size)).collect() };
+    let size = SIZES[0];
+    let longest = names(size).iter().map(|n| text::width(n, size)).fold(0.0, f64::max);
+    let flags = sorted.len() <= 12;
+    let range = Range::of(sorted.iter().map(|m| m.t1)).padded(0.03);
+    let (x0, x1) = (MARGIN + 20.0, WIDTH - MARGIN - 20.0 - if flags { longest } else { 0.0 });
+    let xs: Vec<f64> = sorted.iter().map(|m| x0 + range.share(m.t1) * (x1 - x0)).collect();
+
+    let above = if flags {
+        draw_flags(canvas, y, &xs, &names(size), size)
+    } else if sorted.len() <= NAMED {
+        let names = names(size);
+        // The names stand on their ends, side by side; lines lead to them.
+        let bottom = y + longest + 8.0;
+        let axis = bottom + 90.0;
+        for ((&x, to), name) in xs.iter().zip(spread(&xs, 1.28 * size, (x0, x1))).zip(&names) {
+            canvas.path(&[(x, axis), (x, axis - 24.0), (to, bottom + 24.0), (to, bottom + 6.0)], AXIS, 1);
+            canvas.text(name, (to, bottom), Font::new(size, INK).turned());
+        }
+        axis
+    } else {
+        y + 30.0
+    };
+    let foot = above + 24.0;
+    axis_below(canvas, range, (x0, x1), foot, 6);
+    let dots: Vec<Point> = xs.iter().map(|&x| (x, above)).collect();
+    draw_dots(canvas, &dots);
+    let font = Font::new(28.0, accent(strip.component)).anchor(HPos::Center);
+    canvas.text(&title(strip), (0.5 * (x0 + x1), foot + 66.0), font);
+    let listed = if sorted.len() > NAMED && sorted.len() <= LISTED { &sorted[..] } else { &[] };
+    let entry = |m: &&Mark| (text::number(m.t1, range.length() / 1000.0), name(m, 22.0));
+    list(canvas, foot + BELOW, &listed.iter().map(entry).collect::<Vec<_>>())
+}
+
+/// Writes few names right of poles that stand on the dots, each pole higher than those that its name would cover.
+/// Returns where the dots are.
+fn draw_flags(canvas: &mut Canvas, y: f64, xs: &[f64], names: &[String], size: f64) -> f64 {
+    let mut rows = vec![0usize; xs.len()];
+    for i in (0..xs.len()).rev() {
+        let end = xs[i] + 8.0 + text::width(&names[i], size) + 8.0;
+        let covered = (i + 1..xs.len()).filter(|&j| xs[j] < end).map(|j| rows[j] + 1);
+        rows[i] = covered.max().unwrap_or(0);
+    }
+    let line = 1.4 * size;
+    let highest = rows.iter().copied().max().unwrap_or(0) as f64;
+    let dots = y + (highest + 1.0) * line + 30.0;
+    for ((&x, &row), name) in xs.iter().zip(&rows).zip(names) {
+        let top = dots - 30.0 - (row as f64 + 1.0) * line;
+        canvas.line((x, dots), (x, top + 4.0), AXIS, 1);
+        canvas.text(name, (x + 8.0, top + 0.5 * line), Font::new(size, INK));
+    }
+    dots
+}

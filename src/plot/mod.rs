@@ -1,0 +1,113 @@
+//! The picture of a fit: how each component moves a cloud of points, and where the measures lie.
+
+mod canvas;
+mod label;
+mod mark;
+mod panel;
+mod range;
+mod text;
+mod view;
+
+use crate::error::{Error, Result};
+use canvas::{Canvas, Font, INK};
+
+/// Width of the page, its margin and the free space between its parts, in pixels.
+const WIDTH: f64 = 2400.0;
+const MARGIN: f64 = 50.0;
+const GAP: f64 = 40.0;
+
+/// Samples of one component at one time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// The time.
+    pub time: f64,
+    /// The samples, n x d row-major.
+    pub points: Vec<f64>,
+}
+
+/// A component as the picture shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Strip {
+    /// The component, from 1.
+    pub component: usize,
+    /// The share of the variance that it explains, 0 to 1.
+    pub explained: Option<f64>,
+    /// Samples at ascending times.
+    pub panels: Vec<Panel>,
+}
+
+impl Strip {
+    /// "component 1 (explained 49 %)".
+    fn label(&self) -> String {
+        match self.explained {
+            Some(e) if e.is_finite() => format!("component {} (explained {})", self.component, text::percent(e)),
+            _ => format!("component {}", self.component),
+        }
+    }
+}
+
+/// A measure in the plane of the first two times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// The name of the measure.
+    pub name: String,
+    /// Its time on the first component.
+    pub t1: f64,
+    /// Its time on the second; none with one component.
+    pub t2: Option<f64>,
+}
+
+/// The picture of a fit as SVG text: a strip of panels for each component, all with the same limits and an equal
+/// aspect, and below them the measures in the plane of the first two times, or on the axis of the only one.
+///
+/// Points on the line are drawn as a density, points in the plane as such, points in space seen from the front right
+/// with the third coordinate up. A fourth coordinate is shown as colour; of more than four the first three are drawn.
+/// Points and marks that are not finite are left out. The same input gives the same text.
+///
+/// # Errors
+///
+/// No strip, a strip without panels, a dimension of 0, or points that it does not divide.
+pub fn picture(title: &str, dim: usize, strips: &[Strip], marks: &[Mark]) -> Result<String> {
+    if strips.is_empty() {
+        return Err(Error::parameter("strips", "a picture needs at least one component"));
+    }
+    if dim == 0 {
+        return Err(Error::parameter("dim", "points need at least one coordinate"));
+    }
+    for strip in strips {
+        let refuse = |problem: String| Err(Error::parameter("strips", problem));
+        if strip.panels.is_empty() {
+            return refuse(format!("component {} has no panels", strip.component));
+        }
+        if let Some(panel) = strip.panels.iter().find(|p| p.points.len() % dim != 0) {
+            let n = panel.points.len();
+            return refuse(format!("component {}: {n} numbers are not points of dimension {dim}", strip.component));
+        }
+    }
+
+    let mut canvas = Canvas::new();
+    let mut y = MARGIN;
+    if !title.is_empty() {
+        let font = Font::new(44.0, INK).bold();
+        canvas.text(&text::fit(title, font.size, WIDTH - 2.0 * MARGIN), (MARGIN, y + 22.0), font);
+        y += 44.0 + GAP;
+    }
+    y = panel::draw(&mut canvas, y, dim, strips);
+    y = mark::draw(&mut canvas, y, strips, marks);
+    Ok(canvas.svg(WIDTH as u32, (y + MARGIN).ceil() as u32))
+}
+
+/// At most `most` of the indices below n, ascending: one from each of as many equal parts, at a place in it that does
+/// not repeat, so that points in the order of a grid stay evenly spread.
+fn thin(n: usize, most: usize) -> Vec<usize> {
+    if n <= most {
+        return (0..n).collect();
+    }
+    let part = n as f64 / most as f64;
+    // Fractions of the golden ratio.
+    let place = |k: usize| (k as f64 * 0.618_033_988_749_894_9).fract();
+    (0..most).map(|k| (((k as f64 + place(k)) * part) as usize).min(n - 1)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! The strips of panels.
+
+use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, accent, mix, scale};
+use super::range::{Range, drawable};
+use super::view::{Limits, Seen, axes, see};
+use super::{GAP, MARGIN, Panel, Strip, WIDTH, text, thin};
+use plotters::style::text_anchor::HPos;
+
+/// Points drawn in a panel, and in all panels: this keeps the file below a megabyte.
+const POINTS: usize = 512;
+const ALL_POINTS: usize = 14 * POINTS;
+/// Panels side by side.
+const COLUMNS: usize = 10;
+/// Free space between panels, and at their left where they have axes with numbers.
+const BETWEEN: f64 = 18.0;
+const NUMBERS: f64 = 70.0;
+/// Height below a panel for the numbers of its axis, and for its time.
+const TICKS: f64 = 34.0;
+const TIME: f64 = 46.0;
+
+/// Where a panel lies: its upper left, width and height.
+#[derive(Clone, Copy)]
+struct Cell {
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+}
+
+/// Draws the strips from y downwards and returns where they end.
+pub(super) fn draw(canvas: &mut Canvas, mut y: f64, dim: usize, strips: &[Strip]) -> f64 {
+    let widest = strips.iter().map(|s| s.panels.len()).max().unwrap_or(1);
+    let columns = widest.clamp(5, COLUMNS);
+    let left = MARGIN + if dim < 3 { NUMBERS } else { 0.0 };
+    let width = (WIDTH - MARGIN - left + BETWEEN) / columns as f64 - BETWEEN;
+    let total: usize = strips.iter().map(|s| s.panels.len()).sum();
+    let most = (ALL_POINTS / total).clamp(48, POINTS);
+    let painter = Painter::new(dim, strips, width, most);
+
+    for strip in strips {
+        let colour = accent(strip.component);
+        canvas.text(&strip.label(), (MARGIN, y + 17.0), Font::new(34.0, colour).bold());
+        y += 34.0 + 22.0;
+        let (first, last) = (strip.panels[0].time, strip.panels[strip.panels.len() - 1].time);
+        let step = (last - first).abs() / (strip.panels.len().max(2) - 1) as f64;
+        let rows = strip.panels.chunks(columns);
+        for row in rows {
+            for (k, panel) in row.iter().enumerate() {
+                let cell = Cell { x: left + k as f64 * (width + BETWEEN), y, width, height: painter.height };
+                painter.panel(canvas, cell, panel, strip.component, k == 0);
+                let time = format!("t = {}", text::number(panel.time, step / 10.0));
+                let size = if columns > 7 { 22.0 } else { 26.0 };
+                let below = painter.height + painter.ticks + 0.5 * TIME;
+                canvas.text(&time, (cell.x + 0.5 * width, y + below), Font::new(size, INK).anchor(HPos::Center));
+            }
+            y += painter.height + painter.ticks + TIME;
+        }
+        y += GAP;
+    }
+    let room = if dim > 2 { 30.0 } else { 0.0 };
+    painter.caption(canvas, y - 0.5 * GAP + 0.5 * room, most, strips);
+    y + GAP + room
+}
+
+/// What all panels share.
+struct Painter {
+    dim: usize,
+    height: f64,
+    /// Height of the numbers below a panel.
+    ticks: f64,
+    most: usize,
+    limits: Limits,
+    /// For points on the line: the interval, the width of the kernel and the highest density.
+    line: (Range, f64, f64),
+}
+
+impl Painter {
+    fn new(dim: usize, strips: &[Strip], width: f64, most: usize) -> Self {
+        let panels = || strips.iter().flat_map(|s| &s.panels);
+        if dim == 1 {
+            let range = Range::of(panels().flat_map(|p| p.points.iter().copied())).padded(0.06);
+            let mut kernels: Vec<f64> = panels().filter_map(|p| kernel(&p.points)).collect();
+            kernels.sort_by(f64::total_cmp);
+            let kernel = kernels.get(kernels.len() / 2).copied().unwrap_or(0.0);
+            let kernel = kernel.max(1.5 * range.length() / BINS as f64);
+            let top = panels().flat_map(|p| density(&p.points, range, kernel)).fold(0.0, f64::max);
+            let limits = Limits { seen: [range; 3], fourth: range };
+            return Painter { dim, height: 0.75 * width, ticks: TICKS, most, limits, line: (range, kernel, top) };
+        }
+        let mut limits = Limits::of(dim, strips);
+        limits.seen[0] = limits.seen[0].padded(0.04);
+        limits.seen[1] = limits.seen[1].padded(0.04);
+        let shape = limits.seen[1].length() / limits.seen[0].length();
+        let ticks = if dim == 2 { TICKS } else { 0.0 };
+        Painter { dim, height: width * shape.clamp(0.6, 1.4), ticks, most, limits, line: (limits.seen[0], 1.0, 1.0) }
+    }
+
+    fn panel(&self, canvas: &mut Canvas, cell: Cell, panel: &Panel, component: usize, first: bool) {
+        match self.dim {
+            1 => self.outline(canvas, cell, panel, component, first),
+            _ => self.scatter(canvas, cell, panel, component, first),
+        }
+    }
+
+    /// The density of points on the line.
+    fn outline(&self, canvas: &mut Canvas, cell: Cell, panel: &Panel, component: usize, first: bool) {
+        let (range, kernel, top) = self.line;
+        let bottom = cell.y + cell.height;
+        let place = |k: usize, d: f64| {
+            let x = cell.x + (k as f64 + 0.5) / BINS as f64 * cell.width;
+            (x, bottom - d / top.max(f64::MIN_POSITIVE) * 0.95 * cell.height)
+        };
+        let density = density(&panel.points, range, kernel);
+        let curve: Vec<_> = density.iter().enumerate().map(|(k, &d)| place(k, d)).collect();
+        let mut area = vec![place(0, 0.0)];
+        area.extend(&curve);
+        area.push(place(BINS - 1, 0.0));
+        let colour = accent(component);
+        canvas.area(&area, colour, 0.18);
+        canvas.path(&curve, colour, 3);
+        axis_below(canvas, range, (cell.x, cell.x + cell.width), bottom, if first { 3 } else { 0 });
+    }
+
+    /// Points in the plane or in space.
+    fn scatter(&self, canvas: &mut Canvas, cell: Cell, panel: &Panel, component: usize, first: bool) {
+        let [right, up, near] = self.limits.seen;
+        let zoom = (cell.width / right.length()).min(cell.height / up.length());
+        let centre = (cell.x + 0.5 * cell.width, cell.y + 0.5 * cell.height);
+        let place = |s: Seen| (centre.0 + zoom * (s[0] - right.middle()), centre.1 - zoom * (s[1] - up.middle()));
+        if self.dim == 2 {
+            let visible = |r: Range, pixels: f64| {
+                let half = 0.5 * pixels / zoom;
+                Range { lo: r.middle() - half, hi: r.middle() + half }
+            };
+            canvas.frame((cell.x, cell.y), (cell.x + cell.width, cell.y + cell.height), FAINT);
+            let count = if first { 3 } else { 0 };
+            let bottom = cell.y + cell.height;
+            axis_below(canvas, visible(right, cell.width), (cell.x, cell.x + cell.width), bottom, count);
+            if first {
+                axis_left(canvas, visible(up, cell.height), (cell.y, bottom), cell.x, count);
+            }
+        }
+        let points: Vec<&[f64]> = panel.points.chunks_exact(self.dim).collect();
+        let mut seen: Vec<(Seen, &[f64])> =
+            thin(points.len(), self.most).into_iter().filter_map(|i| see(points[i]).map(|s| (s, points[i]))).collect();
+        seen.sort_by(|a, b| a.0[2].total_cmp(&b.0[2]));
+        let colour = accent(component);
+        let (pale, dark) = (mix(colour, (255, 255, 255), 0.68), mix(colour, (0, 0, 0), 0.3));
+        let unit = (cell.width / 310.0).clamp(0.6, 1.4);
+        for (s, point) in seen {
+            let f = near.share(s[2]);
+            let (size, colour) = match self.dim {
+                2 => (3.0, colour),
+                3 => (2.4 + 2.2 * f, mix(pale, dark, f)),
+                4 => (3.0 + 2.0 * f, scale(self.limits.fourth.share(point[3]))),
+                _ => (2.4 + 2.2 * f, mix(pale, dark, f)),
+            };
+            canvas.dot(place(s), (size * unit).round().max(2.0) as u32, colour, if self.dim == 2 { 0.7 } else { 1.0 });
+        }
+    }
+
+    /// What the panels show, in one line.
+    fn caption(&self, canvas: &mut Canvas, y: f64, most: usize, strips: &[Strip]) {
+        let font = Font::new(24.0, GREY);
+        let mut x = MARGIN;
+        if self.dim > 2 {
+            x = triad(canvas, (x, y + 16.0), font) + 30.0;
+        }
+        let mut words = match self.dim {
+            1 => "Densities on a common scale.".to_string(),
+            2 => "Coordinate 1 to the right, coordinate 2 up.".to_string(),
+            3 => "Seen from the front right; nearer points are larger and darker.".to_string(),
+            4 => "Coordinates 1 to 3 as position, coordinate 4 as colour.".to_string(),
+            5 => "Only the first three of 5 coordinates are drawn.".to_string(),
+            d => format!("Only the first three of {d} coordinates are drawn."),
+        };
+        let n = strips.iter().flat_map(|s| &s.panels).map(|p| p.points.len() / self.dim).max().unwrap_or(0);
+        if self.dim > 1 && n > most {
+            words += &format!(" {most} of {n} points drawn.");
+        }
+        canvas.text(&words, (x, y), font);
+        if self.dim == 4 {
+            x += text::width(&words, font.size) + 30.0;
+            let (Range { lo, hi }, cell) = (self.limits.fourth, 8.0);
+            let step = (hi - lo) / 100.0;
+            let low = text::number(lo, step);
+            canvas.text(&low, (x, y), font);
+            x += text::width(&low, font.size) + 10.0;
+            for k in 0..30 {
+                let (a, b) = (x + cell * k as f64, x + cell * (k + 1) as f64);
+                let square = [(a, y - 10.0), (b, y - 10.0), (b, y + 10.0), (a, y + 10.0)];
+                canvas.area(&square, scale(k as f64 / 29.0), 1.0);
+            }
+            canvas.text(&text::number(hi, step), (x + 30.0 * cell + 10.0, y), font);
+        }
+    }
+}
+
+/// The three directions as small arrows; returns where they end.
+fn triad(canvas: &mut Canvas, (x, y): (f64, f64), font: Font) -> f64 {
+    let [right, up, _] = axes();
+    let origin = (x + 20.0, y);
+    for (k, name) in ["1", "2", "3"].into_iter().enumerate() {
+        let at = |r: f64| (origin.0 + r * right[k], origin.1 - r * up[k]);
+        canvas.line(origin, at(42.0), GREY, 2);
+        canvas.text(name, at(56.0), Font { size: 20.0, ..font }.anchor(HPos::Center));
+    }
+    x + 90.0
+}
+
+/// An axis with about `count` ticks and their numbers below.
+pub(super) fn axis_below(canvas: &mut Canvas, range: Range, (x0, x1): (f64, f64), y: f64, count: usize) {
+    canvas.line((x0, y), (x1, y), AXIS, 2);
+    let (ticks, step) = if count > 0 { range.ticks(count) } else { (vec![], 1.0) };
+    for t in ticks {
+        let x = x0 + range.share(t) * (x1 - x0);
+        canvas.line((x, y), (x, y + 8.0), AXIS, 2);
+        canvas.text(&text::number(t, step), (x, y + 24.0), Font::new(22.0, GREY).anchor(HPos::Center));
+    }
+}
+
+/// An axis with about `count` ticks and their numbers at its left.
+pub(super) fn axis_left(canvas: &mut Canvas, range: Range, (y0, y1): (f64, f64), x: f64, count: usize) {
+    canvas.line((x, y0), (x, y1), AXIS, 2);
+    let (ticks, step) = if count > 0 { range.ticks(count) } else { (vec![], 1.0) };
+    for t in ticks {
+        let y = y1 - range.share(t) * (y1 - y0);
+        canvas.line((x - 8.0, y), (x, y), AXIS, 2);
+        canvas.text(&text::number(t, step), (x - 14.0, y), Font::new(22.0, GREY).anchor(HPos::Right));
+    }
+}
+
+/// Places at which a density is drawn.
+const BINS: usize = 150;
+
+/// Silverman's width of a Gaussian kernel for points on the line, halved because clouds are often many-peaked.
+fn kernel(points: &[f64]) -> Option<f64> {
+    let mut sorted: Vec<f64> = points.iter().copied().filter(|&x| drawable(x)).collect();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let mean = sorted.iter().sum::<f64>() / n as f64;
+    let deviation = (sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
+    let quartiles = sorted.get(3 * n / 4)? - sorted.get(n / 4)?;
+    let spread = if quartiles > 0.0 { deviation.min(quartiles / 1.34) } else { deviation };
+    Some(0.45 * spread * (n as f64).powf(-0.2))
+}
+
+/// The density of the points in each of the bins of the interval, smoothed, up to a factor.
+fn density(points: &[f64], range: Range, kernel: f64) -> Vec<f64> {
+    let mut counts = vec![0.0; BINS];
+    let drawn = points.iter().filter(|&&x| drawable(x));
+    for x in drawn {
+        counts[((range.share(*x) * BINS as f64) as usize).min(BINS - 1)] += 1.0 / points.len() as f64;
+    }
+    let sigma = kernel / range.length() * BINS as f64;
+    let weight = |i: usize, j: usize| (-0.5 * (i.abs_diff(j) as f64 / sigma).powi(2)).exp();
+    (0..BINS).map(|i| (0..BINS).map(|j| counts[j] * weight(i, j)).sum::<f64>() / sigma).collect()
+}

@@ -1,0 +1,132 @@
+//! Named arrays and one JSON document, to bytes and back.
+
+use super::{COST, FORMAT};
+use crate::error::{Error, Result};
+use crate::io::write_atomic;
+use crate::nn::Adam;
+use crate::real::{Real, cast, widen};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A place for an array: parameters in the precision of the fit, or numbers in f64.
+pub(super) enum Slot<'a, T> {
+    Real(&'a mut Vec<T>),
+    Double(&'a mut Vec<f64>),
+}
+
+/// What holds arrays besides what its JSON says: it shows each of them with its name.
+pub(super) trait Arrays<T> {
+    fn visit(&mut self, prefix: &str, see: &mut dyn FnMut(String, Slot<'_, T>));
+}
+
+impl<T> Arrays<T> for Adam<T> {
+    fn visit(&mut self, prefix: &str, see: &mut dyn FnMut(String, Slot<'_, T>)) {
+        see(format!("{prefix}.first"), Slot::Real(&mut self.first));
+        see(format!("{prefix}.second"), Slot::Real(&mut self.second));
+    }
+}
+
+/// Writes `content` with its arrays and `facts` about it.
+pub(super) fn write<T: Real, C: Serialize + Arrays<T>>(
+    path: &Path,
+    kind: &str,
+    facts: Value,
+    content: &mut C,
+) -> Result<()> {
+    let fault = |problem: String| Error::file(path, "", problem);
+    let mut document = json!({
+        "format": FORMAT,
+        "kind": kind,
+        "program": concat!("wgpca ", env!("CARGO_PKG_VERSION")),
+        "dtype": T::NAME,
+        "cost": COST,
+    });
+    let content_json = serde_json::to_value(&*content).map_err(|e| fault(e.to_string()))?;
+    for part in [facts, json!({ "content": content_json })] {
+        if let (Value::Object(document), Value::Object(part)) = (&mut document, part) {
+            document.extend(part);
+        }
+    }
+    let mut arrays: Vec<(String, Dtype, Vec<u8>, usize)> = vec![];
+    content.visit("", &mut |name, slot| {
+        // The format is little-endian, as is every machine that this is tested on.
+        let (dtype, bytes, len) = match slot {
+            Slot::Real(v) if T::NAME == "f32" => {
+                (Dtype::F32, widen(v).iter().flat_map(|&x| (x as f32).to_le_bytes()).collect(), v.len())
+            }
+            Slot::Real(v) => (Dtype::F64, widen(v).iter().flat_map(|x| x.to_le_bytes()).collect(), v.len()),
+            Slot::Double(v) => (Dtype::F64, v.iter().flat_map(|x| x.to_le_bytes()).collect(), v.len()),
+        };
+        arrays.push((name.trim_start_matches('.').to_string(), dtype, bytes, len));
+    });
+    let views = arrays
+        .iter()
+        .map(|(name, dtype, bytes, len)| {
+            let view = TensorView::new(*dtype, vec![*len], bytes).map_err(|e| fault(e.to_string()))?;
+            Ok((name.as_str(), view))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    // One key: the order of a map with several would differ from run to run.
+    let metadata = HashMap::from([("wgpca".to_string(), document.to_string())]);
+    let bytes = serialize(views, Some(metadata)).map_err(|e| fault(e.to_string()))?;
+    write_atomic(path, &bytes)
+}
+
+/// Reads what [`write`] wrote: the content, and the whole document for the facts beside it. Arrays come in `T` whatever
+/// precision they were written in.
+pub(super) fn read<T: Real, C: DeserializeOwned + Arrays<T>>(path: &Path, kind: &str) -> Result<(C, Value)> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    let fault = |problem: String| Error::file(path, "", problem);
+    let broken = |what: &dyn std::fmt::Display| fault(format!("it is not a whole safetensors file of wgpca ({what})"));
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| broken(&e))?;
+    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(&e))?;
+    let Some(text) = header.metadata().as_ref().and_then(|m| m.get("wgpca")) else {
+        return Err(broken(&"it has no wgpca metadata"));
+    };
+    let mut document: Value = serde_json::from_str(text).map_err(|e| broken(&e))?;
+    let format = document["format"].as_str().unwrap_or_default().to_string();
+    if format.split('.').next() != FORMAT.split('.').next() {
+        return Err(fault(format!(
+            "its format is {format:?}, this program reads {FORMAT:?} and later minor versions; update wgpca or fit again"
+        )));
+    }
+    if document["kind"] != kind {
+        return Err(fault(format!("it holds a {}, not a {kind}", document["kind"].as_str().unwrap_or("?"))));
+    }
+    let mut content: C = serde_json::from_value(document["content"].take()).map_err(|e| broken(&e))?;
+    let mut missing = None;
+    content.visit("", &mut |name, slot| {
+        let name = name.trim_start_matches('.');
+        let Some(values) = tensors.tensor(name).ok().and_then(|t| numbers(&t)) else {
+            missing.get_or_insert(format!("array {name:?} is missing or of another type"));
+            return;
+        };
+        match slot {
+            Slot::Real(v) => *v = cast(&values),
+            Slot::Double(v) => *v = values,
+        }
+    });
+    match missing {
+        Some(problem) => Err(broken(&problem)),
+        None => Ok((content, document)),
+    }
+}
+
+fn numbers(view: &TensorView<'_>) -> Option<Vec<f64>> {
+    let data = view.data();
+    match view.dtype() {
+        Dtype::F32 => {
+            Some(data.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))).collect())
+        }
+        Dtype::F64 => Some(
+            data.chunks_exact(8)
+                .map(|b| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
+                .collect(),
+        ),
+        _ => None,
+    }
+}
