@@ -1,4 +1,71 @@
-//! wgpca
+//! Exact geodesic principal components of probability measures in Wasserstein space.
+//!
+//! # The problem
+//!
+//! Given measures ν_1, …, ν_n on R^d (weighted point clouds, see [`Measure`]), find the geodesic `t ↦ μ(t)` of the
+//! Wasserstein space that comes nearest to all of them,
+//!
+//! ```text
+//! inf over geodesics μ and times t_1 … t_n of  Σ_i W₂²(μ(t_i), ν_i),
+//! ```
+//!
+//! then a second one that meets the first orthogonally, and so on. A geodesic is written in Otto's way,
+//! `μ(t) = law of φ(x) + t ∇f(φ(x))` with `x ~ N(0, I)`, φ and f are networks, and W₂² is replaced by the Sinkhorn
+//! divergence: Algorithm 1 (GPCAgen) of Vesseron, Cazelles, Le Brigant and Klein, "On the Wasserstein geodesic principal
+//! component analysis of probability measures" (2025). All derivatives are written out by hand (`docs/derivations.md`).
+//!
+//! # Example
+//!
+//! ```
+//! use wgpca::gpca::{Settings, fit};
+//! use wgpca::{Measure, Pool};
+//!
+//! // Discs of different radius around different places: one direction of change.
+//! let disc = |s: f64| -> Vec<f64> {
+//!     let point = |k: usize| {
+//!         let (r, a) = ((k as f64 / 60.0).sqrt() * (1.0 + 0.5 * s), 2.4 * k as f64);
+//!         [r * a.cos() + 2.0 * s, r * a.sin()]
+//!     };
+//!     (0..60).flat_map(point).collect()
+//! };
+//! let measures = (0..5)
+//!     .map(|i| Measure::uniform(format!("disc {i}"), disc(i as f64 / 2.0 - 1.0), 2))
+//!     .collect::<Result<Vec<_>, _>>()?;
+//! let settings = Settings { steps: [20, 0], batch: 40, hidden: vec![16, 16], ..Settings::fast() };
+//! let pool = Pool::new(2)?;
+//! let model = fit::<f32>(&measures, &settings, &pool)?;
+//!
+//! // Times are arc lengths: the discs come out in order, about 2 |s| apart.
+//! let times = &model.components[0].times;
+//! assert!(times.is_sorted() || times.is_sorted_by(|a, b| a >= b));
+//! // New measures are projected, and measures are drawn along the component.
+//! let new = pool.run(|| model.transform(&measures[2..3]))?;
+//! assert_eq!(new[0][0].time, times[2]);
+//! let points = model.sample(1, new[0][0].time, 100, 0, false)?;
+//! assert_eq!(points.len(), 200);
+//! # Ok::<(), wgpca::Error>(())
+//! ```
+//!
+//! # Modules
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`gpca`] | fits, models, what a model can do |
+//! | [`ot`] | Sinkhorn divergence with its gradient, exact assignment |
+//! | [`nn`] | networks with hand-derived derivatives |
+//! | `io` | readers of point clouds (feature `io`) |
+//! | `store` | model files and checkpoints (feature `io`) |
+//! | `plot` | the picture of a fit (feature `cli`) |
+//!
+//! Points are rows. The cost is `|x − y|²` without ½, so divergences and residuals are squared distances. Everything
+//! that a model takes or gives is in the units of the data. Results do not depend on the number of threads, and a seed
+//! reproduces a run bit for bit on the same kind of CPU.
+//!
+//! # Features
+//!
+//! `io`: files. `cli` (default): the command `wgpca`, with `io`. Without either the crate depends on faer, bytemuck and
+//! rayon alone.
+
 pub mod error;
 #[cfg(test)]
 #[allow(dead_code)]
@@ -20,6 +87,7 @@ pub mod rng;
 pub(crate) mod simd;
 #[cfg(feature = "io")]
 pub mod store;
+
 pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;

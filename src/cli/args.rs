@@ -19,7 +19,7 @@ pub struct Args {
 pub enum Command {
     /// Fit components to measures; writes a model and a picture.
     #[command(after_help = "Example:\n  wgpca fit data/chairs -o chairs.safetensors --components 2")]
-    Fit(Fit),
+    Fit(Box<Fit>),
     /// Project measures on a model's components (CSV: name, t1, residual1, t2, …).
     #[command(after_help = "Example:\n  wgpca transform chairs.safetensors data/chairs/oak_chair.npy")]
     Transform(Transform),
@@ -103,16 +103,16 @@ pub struct Fit {
     #[arg(long, value_name = "START", value_delimiter = ',', value_parser = start, conflicts_with = "resume")]
     pub init: Option<Vec<Start>>,
     /// Regularisation of the Sinkhorn divergence, in squared units of the data.
-    #[arg(long, value_name = "E", conflicts_with_all = ["epsilon_scale", "resume"])]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with_all = ["epsilon_scale", "resume"])]
     pub epsilon: Option<f64>,
     /// Regularisation as a share of E|y - y'|² of each batch [default: 0.01].
-    #[arg(long, value_name = "S", conflicts_with = "resume")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, conflicts_with = "resume")]
     pub epsilon_scale: Option<f64>,
     /// Weight of the intersection term of later components [default: 1].
-    #[arg(long, value_name = "L", conflicts_with = "resume")]
+    #[arg(long, value_name = "L", allow_negative_numbers = true, conflicts_with = "resume")]
     pub lambda_i: Option<f64>,
     /// Weight of the orthogonality term of later components [default: 1].
-    #[arg(long, value_name = "L", conflicts_with = "resume")]
+    #[arg(long, value_name = "L", allow_negative_numbers = true, conflicts_with = "resume")]
     pub lambda_o: Option<f64>,
     /// Form of the orthogonality term.
     #[arg(long, value_enum, default_value = "l2", conflicts_with = "resume")]
@@ -127,7 +127,7 @@ pub struct Fit {
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
     /// Seconds between two checkpoints.
-    #[arg(long, value_name = "T", default_value_t = 30.0, requires = "checkpoint")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 30.0, requires = "checkpoint")]
     pub checkpoint_every: f64,
     /// Go on from a checkpoint of the same inputs, with its settings.
     #[arg(long, value_name = "DIR")]
@@ -205,10 +205,10 @@ pub struct Sinkhorn {
     /// File with one cloud.
     pub y: PathBuf,
     /// Regularisation, in squared units of the data [default: 0.01 E|y - y'|²].
-    #[arg(long, value_name = "E")]
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon: Option<f64>,
     /// L1 error of the marginals at which a solve ends.
-    #[arg(long, value_name = "T", default_value_t = 1e-6)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 1e-6)]
     pub tolerance: f64,
     /// Iterations after which a solve ends all the same (exit code 3).
     #[arg(long, value_name = "N", default_value_t = 10_000)]

@@ -13,8 +13,8 @@ use wgpca::gpca::{self, Fit, Model, Settings};
 use wgpca::ot::{Epsilon, Sinkhorn};
 use wgpca::{Error, Result};
 
-pub fn run(args: Arguments, talk: Talk) -> Result<Exit> {
-    let settings = settings(&args);
+pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
+    let settings = settings(args);
     settings.validate()?;
     if !(args.checkpoint_every >= 0.0) {
         return Err(Error::parameter("checkpoint-every", "give a number of seconds of at least 0"));
@@ -36,16 +36,16 @@ pub fn run(args: Arguments, talk: Talk) -> Result<Exit> {
     ctrlc::set_handler(handler).map_err(|e| Error::parameter("Ctrl-C", format!("no handler could be set: {e}")))?;
     talk.say(format!("{} measures in R^{}", measures.len(), measures[0].dim()));
     let mut progress = Progress::new(talk, args.json);
-    let finished = pool(args.threads)?.run(|| drive(&mut fit, &args, &stop, &mut progress))?;
+    let finished = pool(args.threads)?.run(|| drive(&mut fit, args, &stop, &mut progress))?;
     progress.end();
     if !finished {
-        return interrupted(&mut fit, &args, talk);
+        return interrupted(&mut fit, args, talk);
     }
     let model = fit.into_model()?;
     model.save(&args.output)?;
     let picture_path = args.output.with_extension("svg");
-    picture::write(&picture_path, &model, title(&args))?;
-    report(&model, &args, &picture_path, progress.seconds(), talk)?;
+    picture::write(&picture_path, &model, title(args))?;
+    report(&model, args, &picture_path, progress.seconds(), talk)?;
     Ok(Exit::Done)
 }
 

@@ -28,7 +28,7 @@ pub fn main() -> ExitCode {
     let args = Args::parse();
     let talk = Talk { quiet: args.quiet };
     let result = match args.command {
-        Command::Fit(a) => fit::run(a, talk),
+        Command::Fit(a) => fit::run(&a, talk),
         Command::Transform(a) => transform::run(&a, talk),
         Command::Sample(a) => sample::run(&a, talk),
         Command::Evaluate(a) => evaluate::run(&a, talk),

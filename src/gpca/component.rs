@@ -1,5 +1,6 @@
 //! A fitted component, with everything that was found about it.
 
+use super::evaluate::Curve;
 use super::geodesic::Geodesic;
 use super::interval::Interval;
 
@@ -40,6 +41,8 @@ pub struct Component<T> {
     pub geodesic: Geodesic<T>,
     /// Interval in the frame.
     pub(crate) frame_interval: Interval,
+    /// Span of times in the frame where a projection begins to look.
+    pub(crate) frame_span: (f64, f64),
     /// Times of the training measures, in their order.
     pub times: Vec<f64>,
     /// S_ε(μ(t_i), ν_i) of the training measures at the points of the projection.
@@ -88,15 +91,15 @@ pub struct Component<T> {
     pub warnings: Vec<String>,
 }
 
+impl<T> Component<T> {
+    /// As projections see it.
+    pub(crate) fn curve(&self) -> Curve<'_, T> {
+        Curve { geodesic: &self.geodesic, interval: &self.frame_interval, span: self.frame_span }
+    }
+}
+
 /// (barycentre − cost) / (barycentre − floor), if the denominator is more than rounding.
 pub(crate) fn explained(cost: f64, floor: f64, barycentre: f64) -> Option<f64> {
     let span = barycentre - floor;
     (span > 1e-6 * barycentre.abs()).then(|| (barycentre - cost) / span)
-}
-
-impl Interval {
-    /// After f ← −f.
-    pub(crate) fn reversed(&self) -> Interval {
-        Interval { low: -self.high, high: -self.low, low_slope: self.high_slope, high_slope: self.low_slope }
-    }
 }

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::{Epsilon, Points, moments};
+use crate::ot::{Epsilon, Points, variance};
 use crate::real::Real;
 use crate::rng::Stream;
 use std::cmp::Ordering;
@@ -181,11 +181,11 @@ impl<T: Real> Data<T> {
     }
 }
 
-/// See [`Data::epsilon`]; `variance` is the pooled one in the frame.
-pub(crate) fn epsilon<T: Real>(rule: &Epsilon, frame: &Frame, variance: f64, y: &Points<T>) -> f64 {
+/// See [`Data::epsilon`]; `pooled` is the variance of all measures in the frame.
+pub(crate) fn epsilon<T: Real>(rule: &Epsilon, frame: &Frame, pooled: f64, y: &Points<T>) -> f64 {
     match *rule {
         Epsilon::Fixed(value) => value / (frame.scale * frame.scale),
-        Epsilon::Auto { scale } => 2.0 * scale * moments(y).1.max(crate::ot::EPSILON_FLOOR * variance),
+        Epsilon::Auto { scale } => 2.0 * scale * variance(y).max(crate::ot::EPSILON_FLOOR * pooled),
     }
 }
 

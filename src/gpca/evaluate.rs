@@ -79,47 +79,91 @@ impl<T: Real> Evaluator<T> {
     }
 }
 
-/// A component as an evaluation sees it: geodesic, stored interval, span of the training times.
+/// A component as projections see it: geodesic, stored interval, and the span of times where a search begins.
 pub(crate) struct Curve<'a, T> {
     pub geodesic: &'a Geodesic<T>,
     pub interval: &'a Interval,
     pub span: (f64, f64),
 }
 
-/// Projects every target on a curve over given samples of ρ.
-pub(crate) fn project<T: Real>(curve: &Curve<'_, T>, x: &[T], targets: &[Target<T>], sinkhorn: &Sinkhorn) -> Vec<Foot> {
-    let samples = Samples::new(curve.geodesic, x);
-    over_targets(&mut probes(targets.len()), targets, |_, probe, target| {
-        probe.search(&samples, target, curve.interval, curve.span, sinkhorn)
-    })
+/// Measures in a frame with the rule for ε there.
+pub(crate) struct Measures<'a, T> {
+    pub sources: &'a [Source<T>],
+    pub epsilon: &'a (dyn Fn(&Points<T>) -> f64 + Sync),
+    pub sinkhorn: &'a Sinkhorn,
+    pub seed: u64,
 }
 
-/// S_ε of each target to one cloud.
-pub(crate) fn to_cloud<T: Real>(cloud: &Points<T>, targets: &[Target<T>], sinkhorn: &Sinkhorn) -> Vec<(f64, Status)> {
-    over_targets(&mut probes(targets.len()), targets, |_, probe, target| {
-        let (value, report) = probe.between(cloud, target, sinkhorn);
-        (value, report.status)
-    })
+/// Sums over measures, in squared units of the frame.
+pub(crate) struct Sums {
+    pub costs: Vec<f64>,
+    pub noise_floor: f64,
+    pub barycentre: f64,
+    /// Solves that did not converge.
+    pub unconverged: usize,
 }
 
-/// S_ε between two independent samples of each source.
-pub(crate) fn noise_floors<T: Real>(
-    sources: &[Source<T>],
-    epsilon: impl Fn(&Points<T>) -> f64 + Sync,
-    points: usize,
-    seed: u64,
-    sinkhorn: &Sinkhorn,
-) -> Vec<(f64, Status)> {
-    let halves: Vec<(Points<T>, Target<T>)> = sources
-        .iter()
-        .map(|source| {
-            let (a, b) = source.two_samples(&mut Stream::new(seed, Purpose::Evaluation, [2, 0, 0]), points);
-            (a, Target { epsilon: epsilon(&b), y: b })
+/// Points on either side when measures are projected.
+const PROJECTION_POINTS: usize = 1024;
+
+impl<T: Real> Measures<'_, T> {
+    fn dim(&self) -> usize {
+        self.sources[0].points.dim()
+    }
+
+    fn target(&self, y: Points<T>) -> Target<T> {
+        Target { epsilon: (self.epsilon)(&y), y }
+    }
+
+    /// Projects every measure on a curve. What a measure gets does not depend on the others.
+    pub fn project(&self, curve: &Curve<'_, T>) -> Vec<Foot> {
+        let sample = |s: &Source<T>| {
+            let mut stream = Stream::new(self.seed, Purpose::Evaluation, [3, 0, 0]);
+            self.target(s.sample(&mut stream, PROJECTION_POINTS))
+        };
+        let targets: Vec<Target<T>> = self.sources.iter().map(sample).collect();
+        let x = reference(self.seed, Purpose::Evaluation, [4, 0, 0], PROJECTION_POINTS, self.dim());
+        self.search(curve, &x, &targets)
+    }
+
+    fn search(&self, curve: &Curve<'_, T>, x: &[T], targets: &[Target<T>]) -> Vec<Foot> {
+        let samples = Samples::new(curve.geodesic, x);
+        over_targets(&mut probes(targets.len()), targets, |_, probe, target| {
+            probe.search(&samples, target, curve.interval, curve.span, self.sinkhorn)
         })
-        .collect();
-    let (first, targets): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
-    over_targets(&mut probes(targets.len()), &targets, |i, probe, target| {
-        let (value, report) = probe.between(&first[i], target, sinkhorn);
-        (value, report.status)
-    })
+    }
+
+    /// Costs of curves on fresh samples of `points` points, beside the noise floor and the cost of a cloud (rows).
+    pub fn evaluate(&self, curves: &[Curve<'_, T>], cloud: &[T], points: usize) -> Sums {
+        let (d, seed, sinkhorn) = (self.dim(), self.seed, self.sinkhorn);
+        let stream = |use_: u32, i: usize| Stream::new(seed, Purpose::Evaluation, [use_, i as u32, 0]);
+        let fresh = |(i, s): (usize, &Source<T>)| self.target(s.sample(&mut stream(6, i), points));
+        let targets: Vec<Target<T>> = self.sources.iter().enumerate().map(fresh).collect();
+        let mut unconverged = 0;
+        let mut sum = |values: Vec<(f64, Status)>| {
+            unconverged += values.iter().filter(|v| v.1 != Status::Converged).count();
+            values.iter().map(|v| v.0).sum::<f64>()
+        };
+
+        let pairs = self.sources.iter().enumerate().map(|(i, s)| s.two_samples(&mut stream(2, i), points));
+        let (first, second): (Vec<_>, Vec<_>) = pairs.map(|(a, b)| (a, self.target(b))).unzip();
+        let between = |x: &Points<T>, probe: &mut Probe<T>, target: &Target<T>| {
+            let (value, report) = probe.between(x, target, sinkhorn);
+            (value, report.status)
+        };
+        let mut memory = probes(targets.len());
+        let noise_floor = sum(over_targets(&mut memory, &second, |i, probe, t| between(&first[i], probe, t)));
+
+        let mut particles = Points::buffer(cloud.len() / d, d);
+        particles.coords_mut().copy_from_slice(cloud);
+        let barycentre = sum(over_targets(&mut memory, &targets, |_, probe, t| between(&particles, probe, t)));
+
+        let x = reference(seed, Purpose::Evaluation, [7, 0, 0], points, d);
+        let mut cost = |curve| {
+            let feet = self.search(curve, &x, &targets);
+            sum(feet.iter().map(|f| (f.value, f.report.status)).collect())
+        };
+        let costs = curves.iter().map(&mut cost).collect();
+        Sums { costs, noise_floor, barycentre, unconverged }
+    }
 }

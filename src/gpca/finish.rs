@@ -3,21 +3,19 @@
 use super::component::{Component, FitStatus, explained};
 use super::constraint::Earlier;
 use super::data::Data;
-use super::evaluate::{Curve, noise_floors, project, to_cloud};
+use super::evaluate::{Curve, Measures};
 use super::interval::Interval;
 use super::position::Trained;
-use super::projection::{Foot, Target};
+use super::projection::Foot;
 use super::samples::{Samples, reference};
 use super::settings::{Orthogonality, Settings};
 use super::state::State;
 use crate::ot::{Points, Sinkhorn};
 use crate::real::{Real, dot};
-use crate::rng::{Purpose, Stream};
+use crate::rng::Purpose;
 
 /// Samples for the interval, the speed, I and O.
 const SAMPLES: usize = 4096;
-/// Points on either side when times are projected.
-pub(crate) const PROJECTION_POINTS: usize = 1024;
 /// Tolerance of the solves of final numbers.
 const TOLERANCE: f64 = 1e-4;
 
@@ -28,16 +26,6 @@ pub(crate) fn final_sinkhorn(settings: &Sinkhorn) -> Sinkhorn {
         max_iterations: settings.max_iterations.max(2000),
         ..settings.clone()
     }
-}
-
-/// Samples of a measure for a projection: the same whatever measures stand beside it.
-pub(crate) fn projection_stream(seed: u64) -> Stream {
-    Stream::new(seed, Purpose::Evaluation, [3, 0, 0])
-}
-
-/// Samples of ρ for a projection.
-pub(crate) fn projection_reference<T: Real>(seed: u64, d: usize) -> Vec<T> {
-    reference(seed, Purpose::Evaluation, [4, 0, 0], PROJECTION_POINTS, d)
 }
 
 /// `trained` has the best start first.
@@ -55,52 +43,34 @@ pub(crate) fn finish<T: Real>(
     let kept = trained.into_iter().next().expect("a component has at least one start");
     let mut state = kept.best.state;
 
-    // Unit speed, and the interval on a large sample.
+    // Unit speed, and the interval on a large sample; the largest time positive.
     let x: Vec<T> = reference(seed, Purpose::Evaluation, [5, 0, 0], SAMPLES, d);
     let speed = Samples::new(&state.geodesic, &x).speed_squared().sqrt();
     if speed > 0.0 && speed.is_finite() {
         state.rescale(1.0 / speed);
     }
-    let (_, mut interval) = Samples::and_interval(&state.geodesic, &x, settings.margin);
-
-    // Times by projection on all points, within their number.
-    let targets: Vec<Target<T>> = data
-        .sources
-        .iter()
-        .map(|s| {
-            let y = s.sample(&mut projection_stream(seed), PROJECTION_POINTS);
-            Target { epsilon: data.epsilon(&settings.sinkhorn.epsilon, &y), y }
-        })
-        .collect();
-    let curve = Curve { geodesic: &state.geodesic, interval: &interval, span: span(&state.times) };
-    let mut feet = project(&curve, &projection_reference(seed, d), &targets, &sinkhorn);
-    if points_down(&feet) {
+    if points_down(&state.times) {
         state.rescale(-1.0);
-        feet.iter_mut().for_each(|f| f.time = -f.time);
-        interval = interval.reversed();
+    }
+    let epsilon = |y: &Points<T>| data.epsilon(&settings.sinkhorn.epsilon, y);
+    let measures = Measures { sources: &data.sources, epsilon: &epsilon, sinkhorn: &sinkhorn, seed };
+
+    // Times by projection on all points, within their number. If that turned the sign around, once more.
+    let project = |state: &State<T>| {
+        let (_, interval) = Samples::and_interval(&state.geodesic, &x, settings.margin);
+        let span = span(&state.times);
+        (measures.project(&Curve { geodesic: &state.geodesic, interval: &interval, span }), interval, span)
+    };
+    let (mut feet, mut interval, mut span) = project(&state);
+    if points_down(&feet.iter().map(|f| f.time).collect::<Vec<_>>()) {
+        state.rescale(-1.0);
+        (feet, interval, span) = project(&state);
     }
 
     // The cost on fresh samples, beside the floor and the barycentre.
-    let points = settings.evaluation_points;
-    let epsilon = |y: &Points<T>| data.epsilon(&settings.sinkhorn.epsilon, y);
-    let fresh: Vec<Target<T>> = data
-        .sources
-        .iter()
-        .enumerate()
-        .map(|(i, s)| {
-            let y = s.sample(&mut Stream::new(seed, Purpose::Evaluation, [6, i as u32, 0]), points);
-            Target { epsilon: epsilon(&y), y }
-        })
-        .collect();
-    let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
-    let curve = Curve { geodesic: &state.geodesic, interval: &interval, span: span(&times) };
-    let fresh_x: Vec<T> = reference(seed, Purpose::Evaluation, [7, 0, 0], points, d);
-    let cost = project(&curve, &fresh_x, &fresh, &sinkhorn).iter().map(|f| f.value).sum::<f64>() * unit;
-    let sum = |values: Vec<(f64, _)>| values.iter().map(|v| v.0).sum::<f64>() * unit;
-    let noise_floor = sum(noise_floors(&data.sources, epsilon, points, seed, &sinkhorn));
-    let mut cloud = Points::buffer(barycentre.len() / d, d);
-    cloud.coords_mut().copy_from_slice(barycentre);
-    let barycentre_cost = sum(to_cloud(&cloud, &fresh, &sinkhorn));
+    let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
+    let sums = measures.evaluate(&[curve], barycentre, settings.evaluation_points);
+    let (cost, noise_floor, barycentre_cost) = (sums.costs[0] * unit, sums.noise_floor * unit, sums.barycentre * unit);
 
     let tie = (!earlier.is_empty()).then(|| tie(&state, &interval, earlier, &x, settings));
     let mut order_times = vec![0.0; n];
@@ -133,6 +103,7 @@ pub(crate) fn finish<T: Real>(
         status: kept.status,
         warnings: vec![],
         frame_interval: interval,
+        frame_span: span,
         geodesic: state.geodesic,
     };
     component.warnings = warnings(&component, &feet, counts.worst_window, speed, unit * data.variance);
@@ -140,14 +111,13 @@ pub(crate) fn finish<T: Real>(
 }
 
 /// (smallest, largest).
-pub(crate) fn span(times: &[f64]) -> (f64, f64) {
+fn span(times: &[f64]) -> (f64, f64) {
     times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)))
 }
 
 /// The largest |t| is negative (the first counts if there are two).
-fn points_down(feet: &[Foot]) -> bool {
-    let top = feet.iter().fold(0.0, |best: f64, f| if f.time.abs() > best.abs() { f.time } else { best });
-    top < 0.0
+fn points_down(times: &[f64]) -> bool {
+    times.iter().fold(0.0, |best: f64, &t| if t.abs() > best.abs() { t } else { best }) < 0.0
 }
 
 #[derive(Clone, Copy)]

@@ -71,6 +71,8 @@ pub struct Fit<T: Real> {
     data: Data<T>,
     position: Position<T>,
     barycentre: Option<Vec<T>>,
+    /// The finished components as later ones see them.
+    earlier: Vec<Earlier<T>>,
     evaluator: Evaluator<T>,
     stepper: Option<Stepper<T>>,
 }
@@ -107,6 +109,7 @@ impl<T: Real> Fit<T> {
             names: measures.iter().map(|m| m.name().to_string()).collect(),
             position: Position { components: vec![], trained: vec![], training: None },
             barycentre: None,
+            earlier: vec![],
             stepper: None,
             evaluator,
             data,
@@ -129,10 +132,17 @@ impl<T: Real> Fit<T> {
         format!("{:016x}", self.fingerprint)
     }
 
+    /// Where the fit stands, to be written.
     #[cfg(feature = "io")]
-    /// Where the fit stands, to be written or replaced by what was.
     pub(crate) fn position_mut(&mut self) -> &mut Position<T> {
         &mut self.position
+    }
+
+    /// Goes on from where another fit stood.
+    #[cfg(feature = "io")]
+    pub(crate) fn set_position(&mut self, position: Position<T>) {
+        self.position = position;
+        self.see_earlier();
     }
 
     /// What in the position does not fit the settings and measures.
@@ -179,10 +189,9 @@ impl<T: Real> Fit<T> {
         }
     }
 
-    /// The first components as later ones see them.
-    fn earlier(&self) -> Vec<Earlier<T>> {
+    fn see_earlier(&mut self) {
         let earlier = |c: &Component<T>| Earlier { geodesic: c.geodesic.clone(), interval: c.frame_interval };
-        self.position.components.iter().map(earlier).collect()
+        self.earlier = self.position.components.iter().map(earlier).collect();
     }
 
     /// Number of the streams of this component and start.
@@ -191,7 +200,6 @@ impl<T: Real> Fit<T> {
     }
 
     fn begin(&mut self, component: usize, which: Start) -> Result<Event> {
-        let earlier = self.earlier();
         // A later component passes through the first at the mean of its times, where the first two meet.
         let scale = self.data.frame.scale;
         let meeting = match self.position.components.as_slice() {
@@ -199,12 +207,16 @@ impl<T: Real> Fit<T> {
             [first] => first.times.iter().sum::<f64>() / first.times.len() as f64 / scale,
             [_, second, ..] => second.meeting.map_or(0.0, |m| m.0 / scale),
         };
-        let started = start(which, &self.data, &self.settings, &earlier, meeting, self.run())?;
+        let started = start(which, &self.data, &self.settings, &self.earlier, meeting, self.run())?;
         let cost = self.evaluator.cost(&started.state.geodesic, &started.state.times);
         let spectrum = started.spectrum.map(|s| s.iter().map(|v| v * scale * scale).collect::<Vec<_>>());
         let state = started.state;
-        self.stepper =
-            Some(Stepper::new(&state.geodesic.architecture, &self.settings, self.data.sources.len(), earlier.len()));
+        self.stepper = Some(Stepper::new(
+            &state.geodesic.architecture,
+            &self.settings,
+            self.data.sources.len(),
+            self.earlier.len(),
+        ));
         self.position.training = Some(Training {
             best: Kept { state: state.clone(), cost, step: 0 },
             state,
@@ -219,14 +231,14 @@ impl<T: Real> Fit<T> {
 
     /// Lines 3 to 8 of Algorithm 1 for the measures of one step.
     fn step(&mut self, component: usize) -> Result<Option<Event>> {
-        let (steps, run, earlier) = (self.steps(), self.run(), self.earlier());
-        let Fit { settings, data, position, stepper, .. } = self;
+        let (steps, run) = (self.steps(), self.run());
+        let Fit { settings, data, position, stepper, earlier, .. } = self;
         let training = position.training.as_mut().expect("a start is in training");
         let stepper = stepper.get_or_insert_with(|| {
             Stepper::new(&training.state.geodesic.architecture, settings, data.sources.len(), earlier.len())
         });
         stepper.draw(data, settings, run, training.step);
-        let outcome = stepper.gradient(&training.state, &earlier, settings, training.step.is_multiple_of(REPORT_EVERY));
+        let outcome = stepper.gradient(&training.state, earlier, settings, training.step.is_multiple_of(REPORT_EVERY));
         if !outcome.finite {
             self.end_start(FitStatus::Diverged);
             return self.advance();
@@ -262,10 +274,10 @@ impl<T: Real> Fit<T> {
     fn finish_component(&mut self) {
         let mut trained = std::mem::take(&mut self.position.trained);
         trained.sort_by(|a, b| a.best.cost.total_cmp(&b.best.cost));
-        let earlier = self.earlier();
         let barycentre = self.barycentre.get_or_insert_with(|| barycentre(&self.data, &self.settings));
-        let component = finish(trained, &self.data, &self.settings, &earlier, barycentre);
+        let component = finish(trained, &self.data, &self.settings, &self.earlier, barycentre);
         self.position.components.push(component);
+        self.see_earlier();
     }
 
     /// The model of the components that are finished.

@@ -2,17 +2,16 @@
 
 use super::component::{Component, explained};
 use super::data::{Frame, Source, canonical, epsilon, same_dimension};
-use super::evaluate::{Curve, noise_floors, project, to_cloud};
-use super::finish::PROJECTION_POINTS;
-use super::finish::{final_sinkhorn, projection_reference, projection_stream, span};
-use super::projection::{Foot, Target};
+use super::evaluate::{Curve, Measures};
+use super::finish::final_sinkhorn;
+use super::projection::Foot;
 use super::samples::{Samples, reference};
 use super::settings::{Preset, Settings};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::{Points, Sinkhorn, Status};
 use crate::real::{Real, cast, widen};
-use crate::rng::{Purpose, Stream};
+use crate::rng::Purpose;
 
 /// A fitted model. Everything that it takes and gives is in the units of the data.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,14 +105,8 @@ impl<T: Real> Model<T> {
         Ok(sources)
     }
 
-    fn target(&self, y: Points<T>) -> Target<T> {
-        Target { epsilon: epsilon(&self.sinkhorn.epsilon, &self.frame, self.variance, &y), y }
-    }
-
-    fn curve<'a>(&self, c: &'a Component<T>) -> Curve<'a, T> {
-        let (low, high) = span(&c.times);
-        let span = (low / self.frame.scale, high / self.frame.scale);
-        Curve { geodesic: &c.geodesic, interval: &c.frame_interval, span }
+    fn epsilon(&self, y: &Points<T>) -> f64 {
+        epsilon(&self.sinkhorn.epsilon, &self.frame, self.variance, y)
     }
 
     /// Projects measures on every component: for each measure, one projection a component. The result for a measure
@@ -124,14 +117,12 @@ impl<T: Real> Model<T> {
     /// [`Error::Points`] if a measure does not live in the model's space, [`Error::Parameter`] if there is none.
     pub fn transform(&self, measures: &[Measure]) -> Result<Vec<Vec<Projection>>> {
         let sources = self.sources(measures)?;
-        let sample = |s: &Source<T>| self.target(s.sample(&mut projection_stream(self.seed), PROJECTION_POINTS));
-        let targets: Vec<Target<T>> = sources.iter().map(sample).collect();
-        let x: Vec<T> = projection_reference(self.seed, self.dim());
+        let epsilon = |y: &Points<T>| self.epsilon(y);
+        let measures = Measures { sources: &sources, epsilon: &epsilon, sinkhorn: &self.sinkhorn, seed: self.seed };
         let (scale, unit) = (self.frame.scale, self.frame.scale.powi(2));
-        let mut out = vec![Vec::with_capacity(self.components.len()); measures.len()];
+        let mut out = vec![Vec::with_capacity(self.components.len()); sources.len()];
         for c in &self.components {
-            let feet = project(&self.curve(c), &x, &targets, &self.sinkhorn);
-            for (row, Foot { time, value, report }) in out.iter_mut().zip(feet) {
+            for (row, Foot { time, value, report }) in out.iter_mut().zip(measures.project(&c.curve())) {
                 row.push(Projection { time: time * scale, residual: value * unit, status: report.status });
             }
         }
@@ -203,30 +194,15 @@ impl<T: Real> Model<T> {
             return Err(Error::parameter("points", "an evaluation needs at least 2"));
         }
         let sources = self.sources(measures)?;
-        let sample = |(i, s): (usize, &Source<T>)| {
-            self.target(s.sample(&mut Stream::new(self.seed, Purpose::Evaluation, [6, i as u32, 0]), points))
-        };
-        let targets: Vec<Target<T>> = sources.iter().enumerate().map(sample).collect();
+        let epsilon = |y: &Points<T>| self.epsilon(y);
+        let measures = Measures { sources: &sources, epsilon: &epsilon, sinkhorn: &self.sinkhorn, seed: self.seed };
+        let curves: Vec<Curve<'_, T>> = self.components.iter().map(Component::curve).collect();
+        let sums = measures.evaluate(&curves, &self.barycentre, points);
         let unit = self.frame.scale.powi(2);
-        let mut unconverged = 0;
-        let mut sum = |values: Vec<(f64, Status)>| {
-            unconverged += values.iter().filter(|v| v.1 != Status::Converged).count();
-            values.iter().map(|v| v.0).sum::<f64>() * unit
-        };
-        let epsilon = |y: &Points<T>| epsilon(&self.sinkhorn.epsilon, &self.frame, self.variance, y);
-        let noise_floor = sum(noise_floors(&sources, epsilon, points, self.seed, &self.sinkhorn));
-        let d = self.dim();
-        let mut cloud = Points::buffer(self.barycentre.len() / d, d);
-        cloud.coords_mut().copy_from_slice(&self.barycentre);
-        let barycentre_cost = sum(to_cloud(&cloud, &targets, &self.sinkhorn));
-        let x: Vec<T> = reference(self.seed, Purpose::Evaluation, [7, 0, 0], points, d);
-        let mut costs = vec![];
-        for c in &self.components {
-            let feet = project(&self.curve(c), &x, &targets, &self.sinkhorn);
-            costs.push(sum(feet.iter().map(|f| (f.value, f.report.status)).collect()));
-        }
+        let (noise_floor, barycentre_cost) = (sums.noise_floor * unit, sums.barycentre * unit);
+        let costs: Vec<f64> = sums.costs.iter().map(|c| c * unit).collect();
         let explained = costs.iter().map(|&c| explained(c, noise_floor, barycentre_cost)).collect();
-        Ok(Evaluation { costs, explained, noise_floor, barycentre_cost, points, unconverged })
+        Ok(Evaluation { costs, explained, noise_floor, barycentre_cost, points, unconverged: sums.unconverged })
     }
 
     /// The barycentre of the training measures as equally weighted particles, row-major N × d.
@@ -248,6 +224,7 @@ impl<T: Real> Model<T> {
                 f: cast(&widen(&c.geodesic.f)),
             },
             frame_interval: c.frame_interval,
+            frame_span: c.frame_span,
             times: c.times.clone(),
             residuals: c.residuals.clone(),
             interval: c.interval,

@@ -289,6 +289,9 @@ impl Settings {
         if self.hidden.is_empty() || self.hidden.contains(&0) {
             return Err(Error::parameter("hidden", "give at least one hidden layer, none of width 0"));
         }
+        if self.starts.len() > 64 {
+            return Err(Error::parameter("starts", "give at most 64"));
+        }
         if self.starts.contains(&Start::Tangent(0)) {
             return Err(Error::parameter("starts", "tangent directions count from 1"));
         }

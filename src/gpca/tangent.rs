@@ -183,7 +183,7 @@ fn set_affine<T: Real>(geodesic: &mut Geodesic<T>, data: &Data<T>) {
     let share = 1.0 / data.sources.len() as f64;
     let (mut mean, mut root) = (vec![0.0; d], vec![0.0; d * d]);
     for source in &data.sources {
-        let (centre, variance) = crate::ot::moments(&source.points);
+        let (centre, variance) = (crate::ot::mean(&source.points), crate::ot::variance(&source.points));
         mean.iter_mut().zip(&centre).for_each(|(m, c)| *m += share * c);
         if d > ROOTS {
             (0..d).for_each(|k| root[k * d + k] += share * (variance / d as f64).sqrt());

@@ -80,26 +80,30 @@ fn body<V: Vector>(
     second: &mut [V::Scalar],
 ) {
     match sigma {
-        Activation::Relu => rows::<V>(bias, z, first, second, relu),
-        Activation::Elu => rows::<V>(bias, z, first, second, elu),
-        Activation::Softplus => rows::<V>(bias, z, first, second, softplus),
-        Activation::Tanh => rows::<V>(bias, z, first, second, tanh),
+        Activation::Relu => rows::<V, Relu>(bias, z, first, second),
+        Activation::Elu => rows::<V, Elu>(bias, z, first, second),
+        Activation::Softplus => rows::<V, Softplus>(bias, z, first, second),
+        Activation::Tanh => rows::<V, Tanh>(bias, z, first, second),
     }
 }
 
+/// (σ, σ', σ'') of a vector. A type for the reason given at [`crate::simd::slices::Map`].
+trait Sigma<V> {
+    fn of(z: V) -> (V, V, V);
+}
+
 #[inline(always)]
-fn rows<V: Vector>(
+fn rows<V: Vector, F: Sigma<V>>(
     bias: &[V::Scalar],
     z: &mut [V::Scalar],
     first: &mut [V::Scalar],
     second: &mut [V::Scalar],
-    f: impl Fn(V) -> (V, V, V),
 ) {
     let width = bias.len();
     let whole = width / V::LANES * V::LANES;
     for (r, z) in z.chunks_exact_mut(width).enumerate() {
         for j in (0..whole).step_by(V::LANES) {
-            let (a, s, t) = f(V::load(&z[j..]).add(V::load(&bias[j..])));
+            let (a, s, t) = F::of(V::load(&z[j..]).add(V::load(&bias[j..])));
             a.store(&mut z[j..]);
             let at = r * width + j;
             if !first.is_empty() {
@@ -114,7 +118,7 @@ fn rows<V: Vector>(
             let (mut buffer, mut b) = ([V::Scalar::ZERO; TILE], [V::Scalar::ZERO; TILE]);
             buffer[..rest].copy_from_slice(&z[whole..]);
             b[..rest].copy_from_slice(&bias[whole..]);
-            let (a, s, t) = f(V::load(&buffer).add(V::load(&b)));
+            let (a, s, t) = F::of(V::load(&buffer).add(V::load(&b)));
             let at = r * width + whole;
             a.store(&mut buffer);
             z[whole..].copy_from_slice(&buffer[..rest]);
@@ -141,39 +145,51 @@ fn exp<V: Vector>(z: V) -> V {
     math::exp2(z.mul(constant(std::f64::consts::LOG2_E)))
 }
 
-#[inline(always)]
-fn relu<V: Vector>(z: V) -> (V, V, V) {
-    let (zero, one) = (constant::<V>(0.0), constant::<V>(1.0));
-    (V::select_le(z, zero, zero, z), V::select_le(z, zero, zero, one), zero)
+struct Relu;
+impl<V: Vector> Sigma<V> for Relu {
+    #[inline(always)]
+    fn of(z: V) -> (V, V, V) {
+        let (zero, one) = (constant::<V>(0.0), constant::<V>(1.0));
+        (V::select_le(z, zero, zero, z), V::select_le(z, zero, zero, one), zero)
+    }
 }
 
-#[inline(always)]
-fn elu<V: Vector>(z: V) -> (V, V, V) {
-    let (zero, one) = (constant::<V>(0.0), constant::<V>(1.0));
-    let e = exp(zero.min(z));
-    (V::select_le(z, zero, e.sub(one), z), V::select_le(z, zero, e, one), V::select_le(z, zero, e, zero))
+struct Elu;
+impl<V: Vector> Sigma<V> for Elu {
+    #[inline(always)]
+    fn of(z: V) -> (V, V, V) {
+        let (zero, one) = (constant::<V>(0.0), constant::<V>(1.0));
+        let e = exp(zero.min(z));
+        (V::select_le(z, zero, e.sub(one), z), V::select_le(z, zero, e, one), V::select_le(z, zero, e, zero))
+    }
 }
 
-#[inline(always)]
-fn softplus<V: Vector>(z: V) -> (V, V, V) {
-    let (zero, one) = (constant::<V>(0.0), constant::<V>(1.0));
-    let e = exp(z.min(zero.sub(z)));
-    let p = one.add(e);
-    let s = V::select_le(z, zero, e, one).div(p);
-    let a = zero.max(z).add(math::log2(p).mul(constant(std::f64::consts::LN_2)));
-    (a, s, s.mul(one.sub(s)))
+struct Softplus;
+impl<V: Vector> Sigma<V> for Softplus {
+    #[inline(always)]
+    fn of(z: V) -> (V, V, V) {
+        let (zero, one) = (constant::<V>(0.0), constant::<V>(1.0));
+        let e = exp(z.min(zero.sub(z)));
+        let p = one.add(e);
+        let s = V::select_le(z, zero, e, one).div(p);
+        let a = zero.max(z).add(math::log2(p).mul(constant(std::f64::consts::LN_2)));
+        (a, s, s.mul(one.sub(s)))
+    }
 }
 
-#[inline(always)]
-fn tanh<V: Vector>(z: V) -> (V, V, V) {
-    let (zero, one, two) = (constant::<V>(0.0), constant::<V>(1.0), constant::<V>(2.0));
-    let e = exp(z.min(zero.sub(z)).mul(two));
-    let q = one.div(one.add(e));
-    let t = one.sub(e).mul(q);
-    let t = V::select_le(z, zero, zero.sub(t), t);
-    // 1 − t² without cancellation.
-    let s = e.mul(q).mul(q).mul(constant(4.0));
-    (t, s, zero.sub(two.mul(t).mul(s)))
+struct Tanh;
+impl<V: Vector> Sigma<V> for Tanh {
+    #[inline(always)]
+    fn of(z: V) -> (V, V, V) {
+        let (zero, one, two) = (constant::<V>(0.0), constant::<V>(1.0), constant::<V>(2.0));
+        let e = exp(z.min(zero.sub(z)).mul(two));
+        let q = one.div(one.add(e));
+        let t = one.sub(e).mul(q);
+        let t = V::select_le(z, zero, zero.sub(t), t);
+        // 1 − t² without cancellation.
+        let s = e.mul(q).mul(q).mul(constant(4.0));
+        (t, s, zero.sub(two.mul(t).mul(s)))
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The Sinkhorn divergence and its gradient.
 
 use super::cloud::Cloud;
-use super::points::{Points, moments};
+use super::points::{Points, mean_into};
 use super::problem::Pair;
 use super::solver::{Solve, Stop};
 use super::{Report, Sinkhorn};
@@ -123,6 +123,7 @@ pub(crate) struct Divergences<T> {
     target: Solve<T>,
     cross_means: Vec<T>,
     own_means: Vec<T>,
+    centre: Vec<f64>,
     /// Length of a unit of the scaled coordinates; its square is ε ln 2.
     unit: f64,
 }
@@ -141,9 +142,10 @@ impl<T: Real> Divergences<T> {
         let (n, m, d) = (x.len(), y.len(), x.dim());
         self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
         // Differences from a point between the clouds keep the digits that a common offset would cost.
-        let (centre, _) = moments(y);
-        self.x.set(x, &centre, 1.0 / self.unit);
-        self.y.set(y, &centre, 1.0 / self.unit);
+        self.centre.resize(d, 0.0);
+        mean_into(y, &mut self.centre);
+        self.x.set(x, &self.centre, 1.0 / self.unit);
+        self.y.set(y, &self.centre, 1.0 / self.unit);
         self.cross_means.resize(n * d, T::ZERO);
         self.own_means.resize(n * d, T::ZERO);
         let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
@@ -187,7 +189,9 @@ impl<T: Real> Divergences<T> {
     /// OT_ε(y, y) alone.
     pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
         self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
-        self.y.set(y, &moments(y).0, 1.0 / self.unit);
+        self.centre.resize(y.dim(), 0.0);
+        mean_into(y, &mut self.centre);
+        self.y.set(y, &self.centre, 1.0 / self.unit);
         let report = self.target(settings);
         (self.ot(&self.target, &self.y, &self.y), report)
     }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::real::Real;
 
-use super::points::{Points, moments};
+use super::points::{Points, mean, variance};
 
 /// The regularisation ε of OT_ε, in squared units of the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,8 +49,8 @@ impl Epsilon {
         match *self {
             Epsilon::Fixed(value) => value,
             Epsilon::Auto { scale } => {
-                let ((mx, vx), (my, vy)) = (moments(x), moments(y));
-                let gap: f64 = mx.iter().zip(&my).map(|(a, b)| (a - b).powi(2)).sum();
+                let (vx, vy) = (variance(x), variance(y));
+                let gap: f64 = mean(x).iter().zip(&mean(y)).map(|(a, b)| (a - b).powi(2)).sum();
                 let both = 0.5 * (vx + vy) + 0.25 * gap;
                 let epsilon = 2.0 * scale * vy.max(FLOOR * both);
                 if epsilon > 0.0 { epsilon } else { 1.0 }

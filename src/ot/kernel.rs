@@ -150,7 +150,7 @@ fn sweep_body<V: Vector>(tiles: &mut Tiles<V::Scalar>, w: &[V::Scalar], a: &[V::
     for group in 0..start.len() - 1 {
         let stored = start[group] as usize..start[group + 1] as usize;
         let (column, values) = (&column[stored.clone()], &values[stored.start * ROWS * TILE..stored.end * ROWS * TILE]);
-        let sums = tile_row_sums::<V>(column, values, |j| V::load(&w[j..]));
+        let sums = tile_row_sums::<V>(column, values, w, None);
         let mut u = [V::splat(V::Scalar::ZERO); ROWS];
         for r in 0..ROWS {
             let s = if sums[r] > tiny() { sums[r] } else { tiny() };
@@ -170,28 +170,49 @@ fn sweep_body<V: Vector>(tiles: &mut Tiles<V::Scalar>, w: &[V::Scalar], a: &[V::
     }
 }
 
-/// Σ_j K_ij w_j of the four rows of a group. Two accumulators a row hide the latency of the additions.
+/// Σ_j K_ij w_j of the four rows of a group, or Σ_j K_ij w_j y_j with the axis y. Two accumulators a row hide the
+/// latency of the additions.
 #[inline(always)]
-fn tile_row_sums<V: Vector>(column: &[u32], values: &[V::Scalar], w: impl Fn(usize) -> V) -> [V::Scalar; ROWS] {
+fn tile_row_sums<V: Vector>(
+    column: &[u32],
+    values: &[V::Scalar],
+    w: &[V::Scalar],
+    axis: Option<&[V::Scalar]>,
+) -> [V::Scalar; ROWS] {
     let mut even = [V::splat(V::Scalar::ZERO); ROWS];
     let mut odd = even;
-    let add = |sums: &mut [V; ROWS], j: u32, v: &[V::Scalar]| {
-        for h in (0..TILE).step_by(V::LANES) {
-            let w = w(j as usize + h);
-            for (r, sum) in sums.iter_mut().enumerate() {
-                *sum = V::load(&v[r * TILE + h..]).mul_add(w, *sum);
-            }
-        }
-    };
     let (mut pairs, mut tiles) = (column.chunks_exact(2), values.chunks_exact(2 * ROWS * TILE));
     for (j, v) in (&mut pairs).zip(&mut tiles) {
-        add(&mut even, j[0], &v[..ROWS * TILE]);
-        add(&mut odd, j[1], &v[ROWS * TILE..]);
+        add_tile::<V>(&mut even, j[0] as usize, &v[..ROWS * TILE], w, axis);
+        add_tile::<V>(&mut odd, j[1] as usize, &v[ROWS * TILE..], w, axis);
     }
     if let [j] = pairs.remainder() {
-        add(&mut even, *j, tiles.remainder());
+        add_tile::<V>(&mut even, *j as usize, tiles.remainder(), w, axis);
     }
-    std::array::from_fn(|r| even[r].add(odd[r]).sum())
+    let mut sums = [V::Scalar::ZERO; ROWS];
+    for r in 0..ROWS {
+        sums[r] = even[r].add(odd[r]).sum();
+    }
+    sums
+}
+
+#[inline(always)]
+fn add_tile<V: Vector>(
+    sums: &mut [V; ROWS],
+    column: usize,
+    tile: &[V::Scalar],
+    w: &[V::Scalar],
+    axis: Option<&[V::Scalar]>,
+) {
+    for h in (0..TILE).step_by(V::LANES) {
+        let mut w = V::load(&w[column + h..]);
+        if let Some(axis) = axis {
+            w = w.mul(V::load(&axis[column + h..]));
+        }
+        for r in 0..ROWS {
+            sums[r] = V::load(&tile[r * TILE + h..]).mul_add(w, sums[r]);
+        }
+    }
 }
 
 #[inline(always)]
@@ -200,14 +221,13 @@ fn mean_body<V: Vector>(tiles: &mut Tiles<V::Scalar>, w: &[V::Scalar], y: Option
     for group in 0..start.len() - 1 {
         let stored = start[group] as usize..start[group + 1] as usize;
         let (column, values) = (&column[stored.clone()], &values[stored.start * ROWS * TILE..stored.end * ROWS * TILE]);
-        let sums = tile_row_sums::<V>(column, values, |j| V::load(&w[j..]));
+        let sums = tile_row_sums::<V>(column, values, w, None);
         for r in 0..ROWS {
             row_sums[group * ROWS + r] = if sums[r] > tiny() { sums[r] } else { tiny() };
         }
         let Some(y) = y else { continue };
         for k in 0..y.d {
-            let axis = y.axis(k);
-            let moments = tile_row_sums::<V>(column, values, |j| V::load(&w[j..]).mul(V::load(&axis[j..])));
+            let moments = tile_row_sums::<V>(column, values, w, Some(y.axis(k)));
             for r in 0..ROWS {
                 means[(group * ROWS + r) * y.d + k] = moments[r] / row_sums[group * ROWS + r];
             }

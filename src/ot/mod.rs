@@ -24,7 +24,7 @@ pub(crate) use divergence::Divergences;
 pub use divergence::{Divergence, Potentials, divergence, divergence_from};
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
-pub use points::{Points, moments};
+pub use points::{Points, mean, variance};
 
 use crate::error::{Error, Result};
 

@@ -118,19 +118,30 @@ impl<T: Real> TryFrom<&Measure> for Points<T> {
     }
 }
 
-/// (mean, total variance Σ w |y − ȳ|²), in f64.
-pub fn moments<T: Real>(points: &Points<T>) -> (Vec<f64>, f64) {
-    let d = points.dim;
-    let mut mean = vec![0.0; d];
-    for (row, w) in points.coords.chunks_exact(d).zip(&points.weights) {
+/// The mean Σ w y, in f64, into d numbers.
+pub(crate) fn mean_into<T: Real>(points: &Points<T>, mean: &mut [f64]) {
+    mean.fill(0.0);
+    for (row, w) in points.coords.chunks_exact(points.dim).zip(&points.weights) {
         for (m, v) in mean.iter_mut().zip(row) {
             *m += w.to_f64() * v.to_f64();
         }
     }
-    let mut variance = 0.0;
-    for (row, w) in points.coords.chunks_exact(d).zip(&points.weights) {
-        let square: f64 = row.iter().zip(&mean).map(|(v, m)| (v.to_f64() - m).powi(2)).sum();
-        variance += w.to_f64() * square;
-    }
-    (mean, variance)
+}
+
+/// Total variance Σ w |y − ȳ|², in f64.
+pub fn variance<T: Real>(points: &Points<T>) -> f64 {
+    // Coordinate after coordinate: no memory for the mean.
+    let coordinate = |k: usize| {
+        let values = || points.coords[k..].iter().step_by(points.dim).map(|v| v.to_f64()).zip(&points.weights);
+        let mean: f64 = values().map(|(v, w)| w.to_f64() * v).sum();
+        values().map(|(v, w)| w.to_f64() * (v - mean).powi(2)).sum::<f64>()
+    };
+    (0..points.dim).map(coordinate).sum()
+}
+
+/// The mean Σ w y, in f64.
+pub fn mean<T: Real>(points: &Points<T>) -> Vec<f64> {
+    let mut mean = vec![0.0; points.dim];
+    mean_into(points, &mut mean);
+    mean
 }

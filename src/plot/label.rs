@@ -74,7 +74,7 @@ impl<'a> Placer<'a> {
     }
 
     /// Places each text that has a free place by its dot, the most crowded dots first.
-    pub fn place(&mut self, texts: &[(usize, String)], size: f64, farthest: usize) -> Vec<Option<Place>> {
+    pub fn place(&mut self, texts: &[(usize, String)], size: f64) -> Vec<Option<Place>> {
         let crowd = |i: usize| {
             let near = |p: &&Point| (p.0 - self.dots[i].0).abs() < 160.0 && (p.1 - self.dots[i].1).abs() < 60.0;
             self.dots.iter().filter(near).count()
@@ -85,7 +85,7 @@ impl<'a> Placer<'a> {
         for (_, k) in order {
             let (dot, text) = (texts[k].0, &texts[k].1);
             let extent = (text::width(text, size), 1.1 * size);
-            let free = (0..farthest.min(DISTANCES.len()))
+            let free = (0..DISTANCES.len())
                 .flat_map(|level| self.around(dot, extent, level))
                 .find(|place| self.free(place, dot));
             self.placed.extend(free);
@@ -123,9 +123,11 @@ impl<'a> Placer<'a> {
     fn free(&self, place: &Place, dot: usize) -> bool {
         let r = self.radius;
         let around = |p: &Point| Box2 { lo: (p.0 - r, p.1 - r), hi: (p.0 + r, p.1 + r) };
-        let clear = |i: usize, p: &Point| {
+        // A line leaves its own dot, and those that all but hide it.
+        let own = |p: &Point| (p.0 - self.dots[dot].0).abs().max((p.1 - self.dots[dot].1).abs()) < 0.5 * r;
+        let clear = |p: &Point| {
             let around = around(p);
-            let lead = place.lead.is_some_and(|l| i != dot && around.cut_by(l));
+            let lead = place.lead.is_some_and(|l| !own(p) && around.cut_by(l));
             !lead && !around.meets(&place.area)
         };
         let apart = |other: &Place| {
@@ -134,9 +136,7 @@ impl<'a> Placer<'a> {
                 && !other.lead.is_some_and(|l| place.area.cut_by(l))
                 && !place.lead.zip(other.lead).is_some_and(|(l, m)| cross(l, m))
         };
-        self.area.holds(&place.area)
-            && self.dots.iter().enumerate().all(|(i, p)| clear(i, p))
-            && self.placed.iter().all(apart)
+        self.area.holds(&place.area) && self.dots.iter().all(clear) && self.placed.iter().all(apart)
     }
 }
 

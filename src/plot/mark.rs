@@ -1,7 +1,7 @@
 //! The measures in the plane of the first two times, or on the axis of the only one.
 
 use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, accent};
-use super::label::{Box2, Placer, spread};
+use super::label::{Box2, Place, Placer, spread};
 use super::panel::{axis_below, axis_left};
 use super::range::{Range, drawable};
 use super::{GAP, MARGIN, Mark, Strip, WIDTH, text, thin};
@@ -89,8 +89,15 @@ fn draw_plane(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[&Mark]) ->
     let area = Box2 { lo: (x0 + 4.0, y + 4.0), hi: (x1 - 4.0, y1 - 4.0) };
     let numbered = name_dots(canvas, area, &dots, &zeros, marks);
     draw_dots(canvas, &dots);
-    let entries: Vec<(String, String)> =
-        numbered.iter().map(|&i| ((i + 1).to_string(), name(marks[i], 22.0))).collect();
+    let entry = |&(i, found): &(usize, bool)| {
+        let mut text = name(marks[i], 22.0);
+        if !found {
+            let time = |t: f64, range: Range| text::number(t, range.length() / 500.0);
+            text += &format!(" ({}, {})", time(marks[i].t1, along), time(marks[i].t2.unwrap_or(0.0), up));
+        }
+        ((i + 1).to_string(), text)
+    };
+    let entries: Vec<(String, String)> = numbered.iter().map(entry).collect();
     list(canvas, y1 + BELOW, &entries)
 }
 
@@ -101,42 +108,55 @@ fn draw_dots(canvas: &mut Canvas, dots: &[Point]) {
     }
 }
 
-/// Writes the names beside the dots, or numbers instead of those that have no place; returns the numbered ones.
-fn name_dots(canvas: &mut Canvas, area: Box2, dots: &[Point], zeros: &[(Point, Point)], marks: &[&Mark]) -> Vec<usize> {
+/// Writes the names beside the dots, or numbers instead of those that have no place. Returns the numbered ones, and
+/// whether there was a place for the number.
+fn name_dots(
+    canvas: &mut Canvas,
+    area: Box2,
+    dots: &[Point],
+    zeros: &[(Point, Point)],
+    marks: &[&Mark],
+) -> Vec<(usize, bool)> {
     if marks.len() > LISTED {
         return vec![];
     }
-    let radius = f64::from(RADIUS) + 1.0;
-    let mut placer = Placer::new(area, dots, zeros, radius);
-    let mut write = |texts: &[(usize, String)], places: &[Option<_>], size: f64, colour| {
-        for ((_, text), place) in texts.iter().zip(places) {
-            let Some(super::label::Place { area, lead }) = *place else { continue };
-            if let Some((from, to)) = lead {
-                canvas.line(from, to, AXIS, 1);
-            }
-            let middle = (0.5 * (area.lo.0 + area.hi.0), 0.5 * (area.lo.1 + area.hi.1));
-            canvas.text(text, middle, Font::new(size, colour).anchor(HPos::Center));
-        }
-    };
-    let mut left: Vec<usize> = (0..marks.len()).collect();
+    let empty = || Placer::new(area, dots, zeros, f64::from(RADIUS) + 1.0);
+    let mut placer = empty();
+    let mut numbered: Vec<usize> = (0..marks.len()).collect();
     if marks.len() <= NAMED {
-        for size in SIZES {
-            let texts: Vec<(usize, String)> = marks.iter().map(|m| name(m, size)).enumerate().collect();
-            let mut attempt = Placer::new(area, dots, zeros, radius);
-            let places = attempt.place(&texts, size, usize::MAX);
-            left.retain(|&i| places[i].is_none());
-            if left.is_empty() || size == SIZES[SIZES.len() - 1] {
-                write(&texts, &places, size, INK);
-                placer = attempt;
-                break;
+        let attempt = |size: f64| {
+            let names: Vec<(usize, String)> = marks.iter().map(|m| name(m, size)).enumerate().collect();
+            let mut placer = empty();
+            let places = placer.place(&names, size);
+            (size, names, placer, places)
+        };
+        let mut best = attempt(SIZES[0]);
+        for &size in &SIZES[1..] {
+            if best.3.iter().any(Option::is_none) {
+                best = attempt(size);
             }
-            left = (0..marks.len()).collect();
         }
+        let (size, names, named, places) = best;
+        write(canvas, &names, &places, Font::new(size, INK));
+        numbered.retain(|&i| places[i].is_none());
+        placer = named;
     }
-    let numbers: Vec<(usize, String)> = left.iter().map(|&i| (i, (i + 1).to_string())).collect();
-    let places = placer.place(&numbers, 20.0, 5);
-    write(&numbers, &places, 20.0, GREY);
-    left
+    let numbers: Vec<(usize, String)> = numbered.iter().map(|&i| (i, (i + 1).to_string())).collect();
+    let places = placer.place(&numbers, 20.0);
+    write(canvas, &numbers, &places, Font::new(20.0, GREY));
+    numbered.into_iter().zip(places.iter().map(Option::is_some)).collect()
+}
+
+/// Writes texts at their places.
+fn write(canvas: &mut Canvas, texts: &[(usize, String)], places: &[Option<Place>], font: Font) {
+    for ((_, text), place) in texts.iter().zip(places) {
+        let Some(Place { area, lead }) = place else { continue };
+        if let Some((from, to)) = *lead {
+            canvas.line(from, to, AXIS, 1);
+        }
+        let middle = (0.5 * (area.lo.0 + area.hi.0), 0.5 * (area.lo.1 + area.hi.1));
+        canvas.text(text, middle, font.anchor(HPos::Center));
+    }
 }
 
 /// Writes pairs of a short text and a name in columns from y downwards; returns where they end.

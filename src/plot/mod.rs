@@ -103,10 +103,12 @@ fn thin(n: usize, most: usize) -> Vec<usize> {
     if n <= most {
         return (0..n).collect();
     }
-    let part = n as f64 / most as f64;
-    // Fractions of the golden ratio.
-    let place = |k: usize| (k as f64 * 0.618_033_988_749_894_9).fract();
-    (0..most).map(|k| (((k as f64 + place(k)) * part) as usize).min(n - 1)).collect()
+    let one = |k: usize| {
+        let (from, to) = (k * n / most, (k + 1) * n / most);
+        // Fractions of multiples of the golden ratio.
+        from + ((k as f64 * 0.618_033_988_749_894_9).fract() * (to - from) as f64) as usize
+    };
+    (0..most).map(one).collect()
 }
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ impl Painter {
         let mut words = match self.dim {
             1 => "Densities on a common scale.".to_string(),
             2 => "Coordinate 1 to the right, coordinate 2 up.".to_string(),
-            3 => "Seen from the front right; nearer points are larger and darker.".to_string(),
+            3 => "Seen obliquely, coordinate 3 up; nearer points are larger and darker.".to_string(),
             4 => "Coordinates 1 to 3 as position, coordinate 4 as colour.".to_string(),
             5 => "Only the first three of 5 coordinates are drawn.".to_string(),
             d => format!("Only the first three of {d} coordinates are drawn."),
@@ -253,6 +253,6 @@ fn density(points: &[f64], range: Range, kernel: f64) -> Vec<f64> {
         counts[((range.share(*x) * BINS as f64) as usize).min(BINS - 1)] += 1.0 / points.len() as f64;
     }
     let sigma = kernel / range.length() * BINS as f64;
-    let weight = |i: usize, j: usize| (-0.5 * (i.abs_diff(j) as f64 / sigma).powi(2)).exp();
-    (0..BINS).map(|i| (0..BINS).map(|j| counts[j] * weight(i, j)).sum::<f64>() / sigma).collect()
+    let weights: Vec<f64> = (0..BINS).map(|k| (-0.5 * (k as f64 / sigma).powi(2)).exp() / sigma).collect();
+    (0..BINS).map(|i| (0..BINS).map(|j| counts[j] * weights[i.abs_diff(j)]).sum()).collect()
 }

@@ -23,6 +23,8 @@ pub trait Math: Copy {
     const TERMS: usize;
 }
 
+// The coefficients are minimax: near ln 2 and its powers, not equal to them.
+#[allow(clippy::approx_constant)]
 impl Math for f32 {
     const EXP2: [f32; 12] =
         [1.0, 0.693_147, 0.240_222_42, 0.055_507_34, 0.009_671_513, 0.001_326_472_7, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
@@ -33,6 +35,7 @@ impl Math for f32 {
     const TERMS: usize = 5;
 }
 
+#[allow(clippy::approx_constant)]
 impl Math for f64 {
     const EXP2: [f64; 12] = [
         1.0,

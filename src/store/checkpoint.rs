@@ -93,7 +93,7 @@ impl<T: Real> Fit<T> {
                 "it belongs to other measures: give the same inputs in the same order, or start anew without it";
             return Err(fault(problem.into()));
         }
-        *fit.position_mut() = position;
+        fit.set_position(position);
         match fit.fault() {
             None => Ok(fit),
             Some(problem) => Err(fault(format!("it is damaged: {problem}"))),

@@ -1,0 +1,265 @@
+//! The command line as users and scripts see it: exit codes, the JSON and CSV contracts, errors, Ctrl-C.
+#![cfg(feature = "cli")]
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+fn wgpca(arguments: &[&str], directory: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_wgpca")).args(arguments).current_dir(directory).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Exit code 0; standard output.
+fn run(arguments: &[&str], directory: &Path) -> String {
+    let output = wgpca(arguments, directory);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Exit code 2, one line on standard error that holds each of the parts, nothing on standard output.
+fn refused(arguments: &[&str], directory: &Path, parts: &[&str]) {
+    let output = wgpca(arguments, directory);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+    assert_eq!(stderr.trim_end().lines().count(), 1, "{stderr}");
+    parts.iter().for_each(|p| assert!(stderr.contains(p), "{p:?} is not in {stderr}"));
+    assert!(output.stdout.is_empty());
+}
+
+/// Five clouds of 60 points in the plane, moved along a line, as CSV.
+fn clouds() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("clouds")).unwrap();
+    for i in 0..5 {
+        let s = i as f64 / 2.0 - 1.0;
+        let row = |k: usize| {
+            let (r, a) = ((k as f64 / 60.0).sqrt(), 2.4 * k as f64);
+            format!("{},{}\n", r * a.cos() + 2.0 * s, r * a.sin() * (1.0 + 0.3 * s))
+        };
+        let rows: String = (0..60).map(row).collect();
+        fs::write(directory.path().join(format!("clouds/c{i}.csv")), format!("x,y\n{rows}")).unwrap();
+    }
+    directory
+}
+
+const QUICK: [&str; 9] = ["--steps", "30", "--batch", "40", "--hidden", "8,8", "--threads", "2", "--components"];
+
+fn fit<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["fit", "clouds", "-o", "m.safetensors"], &QUICK[..], &["2"], more].concat()
+}
+
+#[test]
+fn sinkhorn_prints_the_contract() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    fs::write(at.join("x.csv"), "0 0\n1 0\n").unwrap();
+    fs::write(at.join("y.csv"), "0 1\n10 10\n").unwrap();
+    let json = run(&["sinkhorn", "x.csv", "y.csv", "--epsilon", "1e-3", "--json", "--gradient", "g.npy"], at);
+    assert_eq!(json.lines().count(), 1);
+    let value: Value = serde_json::from_str(&json).unwrap();
+    let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
+    let expected = ["divergence", "ot_xy", "ot_xx", "ot_yy", "epsilon", "iterations", "marginal_error", "status"]
+        .map(String::from);
+    assert_eq!(keys, expected.iter().collect::<Vec<_>>());
+    // O1: (1 + 181) / 2
+    assert!((value["divergence"].as_f64().unwrap() - 91.0).abs() < 1e-8);
+    assert_eq!(value["epsilon"], 1e-3);
+    assert_eq!(value["status"], "converged");
+    assert!(value["iterations"].as_u64().unwrap() >= 1 && value["marginal_error"].as_f64().unwrap() <= 1e-6);
+    let gradient = &wgpca::io::read_file(&at.join("g.npy"), &Default::default()).unwrap()[0];
+    // ∂S/∂x_1 = 2 · ½ · (x_1 − y_1) for the matching 0 ↔ 0 as ε → 0.
+    assert!((gradient.points()[1] + 1.0).abs() < 1e-6 && gradient.len() == 2);
+    assert!(run(&["sinkhorn", "x.csv", "y.csv"], at).contains("converged"));
+}
+
+/// O13: not converged is said in the status and in the exit code, and numbers come all the same.
+#[test]
+fn sinkhorn_says_when_it_did_not_converge() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let rows = |f: &dyn Fn(f64) -> f64| (0..30).map(|k| format!("{}\n", f(f64::from(k)))).collect::<String>();
+    fs::write(at.join("x.txt"), rows(&|k| (12.9898 * k).sin())).unwrap();
+    fs::write(at.join("y.txt"), rows(&|k| 1.0 + (4.1414 * k).cos())).unwrap();
+    let arguments = ["sinkhorn", "x.txt", "y.txt", "--epsilon", "1e-5", "--max-iterations", "3", "--json"];
+    let output = wgpca(&arguments, at);
+    assert_eq!(output.status.code(), Some(3));
+    let value: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!(value["status"], "max_iterations");
+    assert_eq!(value["iterations"], 3);
+    assert!(value["divergence"].as_f64().unwrap().is_finite());
+    assert!(text(&output.stderr).contains("not converged"));
+}
+
+#[test]
+fn a_fit_and_everything_after_it() {
+    let directory = clouds();
+    let at = directory.path();
+    let log = run(&fit(&["--json"]), at);
+    let lines: Vec<Value> = log.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let event = |name: &str| lines.iter().filter(|l| l["event"] == name).count();
+    assert_eq!((event("started"), event("component"), event("done")), (2, 2, 1));
+    assert!(event("step") >= 6 && event("evaluated") >= 2);
+    let done = lines.last().unwrap();
+    assert_eq!(done["event"], "done");
+    assert_eq!(done["model"], "m.safetensors");
+    assert!(done["seconds"].as_f64().unwrap() > 0.0);
+    let components = done["components"].as_array().unwrap();
+    assert_eq!(components.len(), 2);
+    for c in components {
+        for key in ["cost", "noise_floor", "explained"] {
+            assert!(c[key].is_number() || (key == "explained" && c[key].is_null()), "{key}: {}", c[key]);
+        }
+        let ends = c["interval"].as_array().unwrap();
+        assert!(ends.len() == 2 && ends.iter().all(|e| e.is_number() || e.is_null()));
+        assert_eq!(c["status"], "completed");
+    }
+    // The clouds lie 1 apart. (The last may sit on an end of the interval after so short a fit.)
+    let times: Vec<f64> = components[0]["times"].as_array().unwrap().iter().map(|t| t.as_f64().unwrap()).collect();
+    assert!(((times[3] - times[0]).abs() - 3.0).abs() < 0.3, "{times:?}");
+
+    assert!(fs::read_to_string(at.join("m.svg")).unwrap().contains("<svg"));
+    assert_eq!(done["picture"], "m.svg");
+
+    let info: Value = serde_json::from_str(&run(&["info", "m.safetensors", "--json"], at)).unwrap();
+    assert_eq!(info["components"], done["components"]);
+    assert_eq!(info["measures"][0], "c0");
+    assert!(run(&["info", "m.safetensors"], at).contains("component"));
+
+    let csv = run(&["transform", "m.safetensors", "clouds"], at);
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!(rows[0], "name,t1,residual1,t2,residual2");
+    assert_eq!(rows.len(), 6);
+    for (i, row) in rows[1..].iter().enumerate() {
+        let fields: Vec<&str> = row.split(',').collect();
+        assert_eq!(fields[0], format!("c{i}"));
+        assert_eq!(fields[1].parse::<f64>().unwrap(), times[i]);
+        assert_eq!(fields.len(), 5);
+    }
+    assert_eq!(run(&["transform", "m.safetensors", "clouds/c3.csv"], at).lines().nth(1), rows.get(4).copied());
+
+    let time = times[2].to_string();
+    let sample = ["sample", "m.safetensors", "--component", "1", "--time", &time, "--points", "50", "-o", "s.npy"];
+    assert_eq!(run(&sample, at), "");
+    let drawn = &wgpca::io::read_file(&at.join("s.npy"), &Default::default()).unwrap()[0];
+    assert_eq!((drawn.len(), drawn.dim()), (50, 2));
+    let csv = run(&["sample", "m.safetensors", "--time", &time, "--points", "3"], at);
+    assert_eq!((csv.lines().next(), csv.lines().count()), (Some("x1,x2"), 4));
+
+    let evaluation: Value =
+        serde_json::from_str(&run(&["evaluate", "m.safetensors", "clouds", "--points", "60", "--json"], at)).unwrap();
+    assert_eq!(evaluation["components"].as_array().unwrap().len(), 2);
+    let barycentre = evaluation["barycentre_cost"].as_f64().unwrap();
+    assert!(evaluation["components"][0]["cost"].as_f64().unwrap() < 0.1 * barycentre);
+    assert!(run(&["evaluate", "m.safetensors", "clouds"], at).contains("barycentre alone"));
+
+    // A time outside the interval is an error unless clamping is asked for.
+    refused(&["sample", "m.safetensors", "--time", "1e9"], at, &["1000000000", "interval", "clamp"]);
+    run(&["sample", "m.safetensors", "--time", "1e9", "--points", "2", "--clamp"], at);
+    refused(&["sample", "m.safetensors", "--time", "0", "--component", "3"], at, &["component 3", "has 2"]);
+    // A model in another space.
+    fs::write(at.join("line.csv"), "1\n2\n").unwrap();
+    refused(&["transform", "m.safetensors", "line.csv"], at, &["line", "1 coordinates", "2 dimensions"]);
+    // The same command makes the same files, whatever the number of threads.
+    let first = (fs::read(at.join("m.safetensors")).unwrap(), fs::read(at.join("m.svg")).unwrap());
+    let mut one = fit(&["--quiet"]);
+    let place = one.iter().position(|a| *a == "--threads").unwrap();
+    one[place + 1] = "1";
+    run(&one, at);
+    assert_eq!((fs::read(at.join("m.safetensors")).unwrap(), fs::read(at.join("m.svg")).unwrap()), first);
+}
+
+#[test]
+fn bad_input_is_one_line_and_leaves_nothing() {
+    let directory = clouds();
+    let at = directory.path();
+    let left = || {
+        let mut names: Vec<_> = fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = left();
+    refused(&["fit", "nowhere", "-o", "m.safetensors"], at, &["nowhere"]);
+    refused(&["fit", "clouds/c0.csv", "-o", "m.safetensors"], at, &["c0", "at least two"]);
+    refused(&["fit", "clouds", "-o", "no/such/m.safetensors"], at, &["no/such", "does not exist"]);
+    refused(&["fit", "clouds", "-o", "m.safetensors", "--epsilon", "-1"], at, &["epsilon", "-1"]);
+    refused(&["fit", "clouds", "-q", "-o", "m.safetensors", "--init", "tangent(7)"], at, &["tangent(7)"]);
+    refused(&["fit", "clouds", "-o", "m.safetensors", "--resume", "none"], at, &["none"]);
+    refused(&["transform", "clouds/c0.csv", "clouds"], at, &["c0.csv", "safetensors"]);
+    refused(&["sinkhorn", "clouds/c0.csv", "clouds/c0.csv", "--tolerance", "0"], at, &["tolerance"]);
+    fs::write(at.join("clouds/c5.csv"), "x,y\n1,2\n3,nan\n").unwrap();
+    refused(&["fit", "clouds", "-o", "m.safetensors"], at, &["c5.csv", "line 3", "y", "NaN"]);
+    assert_eq!(left(), before);
+}
+
+#[test]
+fn help_shows_an_example_of_each_command() {
+    let at = Path::new(".");
+    let help = run(&["--help"], at);
+    for command in ["fit", "transform", "sample", "evaluate", "info", "sinkhorn"] {
+        assert!(help.contains(command));
+        let own = run(&[command, "--help"], at);
+        assert!(own.contains(&format!("Example:\n  wgpca {command}")), "{own}");
+    }
+    assert_eq!(run(&["--version"], at), format!("wgpca {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(wgpca(&["fit"], at).status.code(), Some(2));
+    assert_eq!(wgpca(&["frobnicate"], at).status.code(), Some(2));
+}
+
+/// Ctrl-C: the step is finished, the state saved, the way on shown; resumed, the fit makes the same model.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_fit_goes_on_as_if_never_stopped() {
+    use std::io::{BufRead, BufReader};
+    let directory = clouds();
+    let at = directory.path();
+    run(&fit(&[]), at);
+    let whole = fs::read(at.join("m.safetensors")).unwrap();
+    fs::remove_file(at.join("m.safetensors")).unwrap();
+
+    let mut child = Command::new(env!("CARGO_BIN_EXE_wgpca"))
+        .args(fit(&["--json"]))
+        .current_dir(at)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // Stop it in the middle of the first component.
+    lines.by_ref().map(Result::unwrap).find(|l| l.contains("\"step\":11")).expect("a step");
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(rest.last().unwrap().contains("interrupted"));
+    let message = text(&output.stderr);
+    assert!(message.contains("--resume m.checkpoint"), "{message}");
+    assert!(!at.join("m.safetensors").exists());
+
+    run(&["fit", "clouds", "-o", "m.safetensors", "--resume", "m.checkpoint"], at);
+    assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
+    // The checkpoint's settings count; others beside it are a mistake.
+    let both = ["fit", "clouds", "-o", "m.safetensors", "--resume", "m.checkpoint", "--steps", "5"];
+    assert_eq!(wgpca(&both, at).status.code(), Some(2));
+}
+
+/// A reader that goes away ends the program quietly.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    let directory = clouds();
+    let at = directory.path();
+    run(&fit(&[]), at);
+    let command = format!(
+        "{} sample m.safetensors --time 0 --points 200000 --clamp 2>err.txt | head -n 1; echo ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_wgpca")
+    );
+    let output = Command::new("bash").args(["-c", &command]).current_dir(at).output().unwrap();
+    assert_eq!(text(&output.stdout), "x1,x2\n0\n");
+    assert_eq!(fs::read_to_string(at.join("err.txt")).unwrap(), "");
+}

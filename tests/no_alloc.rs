@@ -1,0 +1,92 @@
+//! Nothing allocates in a training step: a counting allocator watches whole steps of two components.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wgpca::gpca::{Event, Fit, Settings, Tangent};
+use wgpca::{Measure, Pool};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system allocator unchanged; counting touches no memory of the caller.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise about the layout is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from `alloc` above, which is the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as for `alloc` and `dealloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Clouds whose first component is curved enough that times are clipped.
+fn measures(d: usize) -> Vec<Measure> {
+    let cloud = |i: usize| -> Vec<f64> {
+        let s = i as f64 / 3.0 - 1.0;
+        (0..700 * d)
+            .map(|k| {
+                let a = (k as f64 * 0.7548).fract() - 0.5;
+                a * (1.0 + 0.9 * s) + if k % d == 0 { 0.4 * s } else { 0.1 * (k as f64 * 12.9898).sin() }
+            })
+            .collect()
+    };
+    (0..7).map(|i| Measure::uniform(format!("{i}"), cloud(i), d).unwrap()).collect()
+}
+
+fn watch(settings: &Settings, d: usize, threads: usize) -> (usize, usize) {
+    let data = measures(d);
+    Pool::new(threads).unwrap().run(|| {
+        let mut fit = Fit::<f32>::new(&data, settings).unwrap();
+        let (mut watched, mut clipped) = (0, 0);
+        loop {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            let event = fit.advance().unwrap();
+            let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+            match event {
+                None => return (watched, clipped),
+                // Buffers find their size in the first steps (the tenth is the first whose value is reported).
+                Some(Event::Step { component, step, outcome, .. }) if step > 12 => {
+                    assert_eq!(allocations, 0, "component {component}, step {step}");
+                    watched += 1;
+                    clipped += outcome.clipped;
+                }
+                Some(_) => {}
+            }
+        }
+    })
+}
+
+#[test]
+fn steps_do_not_allocate() {
+    // One test in this file: the counter is the whole process's.
+    let quick = Settings {
+        components: 2,
+        tangent: Tangent { points: 64, rounds: 1, regression: 20 },
+        evaluate_every: 1000,
+        evaluation_points: 64,
+        ..Settings::fast()
+    };
+    let small = Settings { steps: [40, 40], batch: 150, hidden: vec![16; 2], ..quick.clone() };
+    let mut clipped = 0;
+    for (d, threads) in [(3, 1), (3, 2), (1, 1), (5, 1)] {
+        let (watched, c) = watch(&small, d, threads);
+        assert_eq!(watched, 56);
+        clipped += c;
+    }
+    assert!(clipped > 0, "no time was clipped, so the gradient through the eigenvalue was not watched");
+    // Batches large enough for a coarse start, and the paper's dense updates.
+    let paper = Settings { components: 2, evaluation_points: 64, ..Settings::paper() };
+    let large = Settings { steps: [16, 16], batch: 520, hidden: vec![8; 2], ..paper };
+    assert_eq!(watch(&large, 3, 2).0, 8);
+}

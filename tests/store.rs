@@ -1,0 +1,196 @@
+//! Model files and checkpoints: the same bits come back, foreign files are refused, a resumed fit is the same fit.
+#![cfg(feature = "io")]
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use wgpca::gpca::{Event, Fit, Model, Settings, Start, fit};
+use wgpca::store::CHECKPOINT_FILE;
+use wgpca::{Error, Measure, Pool};
+
+fn measures() -> Vec<Measure> {
+    let cloud = |i: usize| -> Vec<f64> {
+        let s = i as f64 / 2.0 - 1.0;
+        (0..240)
+            .map(|k| 5.0 + 3.0 * ((k as f64 * 0.618).fract() - 0.5) * (1.0 + 0.5 * s) + f64::from(k % 2 == 0) * s)
+            .collect()
+    };
+    (0..5).map(|i| Measure::uniform(format!("cloud {i}, \"ä\""), cloud(i), 2).unwrap()).collect()
+}
+
+fn settings() -> Settings {
+    Settings {
+        components: 2,
+        steps: [25, 25],
+        batch: 32,
+        hidden: vec![8, 8],
+        evaluate_every: 10,
+        evaluation_points: 64,
+        tangent: wgpca::gpca::Tangent { points: 64, rounds: 2, regression: 40 },
+        starts: vec![Start::Tangent(1), Start::Random],
+        ..Settings::fast()
+    }
+}
+
+fn model<T: wgpca::Real>() -> Model<T> {
+    fit(&measures(), &settings(), &Pool::new(1).unwrap()).unwrap()
+}
+
+#[test]
+fn a_saved_model_is_the_same_model() {
+    fn check<T: wgpca::Real>() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("m.safetensors");
+        let model = model::<T>();
+        model.save(&path).unwrap();
+        let again = Model::<T>::load(&path).unwrap();
+        assert_eq!(again, model);
+        assert_eq!(again.transform(&measures()).unwrap(), model.transform(&measures()).unwrap());
+        let bytes = fs::read(&path).unwrap();
+        again.save(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "a temporary file was left");
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
+/// Another precision: the same numbers, rounded.
+#[test]
+fn precisions_convert() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m.safetensors");
+    let model = model::<f64>();
+    model.save(&path).unwrap();
+    let single = Model::<f32>::load(&path).unwrap();
+    assert_eq!(single, model.cast::<f32>());
+    assert_eq!(single.components[0].times, model.components[0].times);
+}
+
+/// The metadata document of a file: an 8-byte length, then JSON.
+fn header(path: &Path) -> (Value, Vec<u8>) {
+    let bytes = fs::read(path).unwrap();
+    let n = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    (serde_json::from_slice(&bytes[8..8 + n]).unwrap(), bytes[8 + n..].to_vec())
+}
+
+fn rewrite(path: &Path, change: impl Fn(&mut Value)) {
+    let (mut header, data) = header(path);
+    let mut document: Value = serde_json::from_str(header["__metadata__"]["wgpca"].as_str().unwrap()).unwrap();
+    change(&mut document);
+    header["__metadata__"]["wgpca"] = Value::String(document.to_string());
+    let mut text = header.to_string();
+    while text.len() % 8 != 0 {
+        text.push(' ');
+    }
+    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    bytes.extend(data);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn metadata_is_what_the_page_on_model_files_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m.safetensors");
+    model::<f32>().save(&path).unwrap();
+    let (header, _) = header(&path);
+    let document: Value = serde_json::from_str(header["__metadata__"]["wgpca"].as_str().unwrap()).unwrap();
+    assert_eq!(document["format"], "1.0");
+    assert_eq!(document["kind"], "model");
+    assert_eq!(document["dtype"], "f32");
+    assert_eq!(document["dim"], 2);
+    assert!(document["program"].as_str().unwrap().starts_with("wgpca "));
+    assert!(document["cost"].as_str().unwrap().contains("without 1/2"));
+    let content = &document["content"];
+    assert!(content["frame"]["scale"].as_f64().unwrap() > 0.0);
+    assert_eq!(content["seed"], 0);
+    assert!(content["sinkhorn"]["epsilon"]["auto"]["scale"].as_f64().unwrap() > 0.0);
+    let component = &content["components"][0];
+    assert_eq!(component["geodesic"]["architecture"]["f"]["activation"], "elu");
+    assert_eq!(component["times"].as_array().unwrap().len(), 5);
+    assert_eq!(component["interval"].as_array().unwrap().len(), 2);
+    assert_eq!(component["status"], "completed");
+    for name in ["component.1.phi", "component.1.f", "component.2.phi", "component.2.f", "barycentre"] {
+        assert_eq!(header[name]["dtype"], "F32", "{name}");
+    }
+}
+
+#[test]
+fn foreign_and_damaged_files_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m.safetensors");
+    model::<f32>().save(&path).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let refused = |what: &str| {
+        let error = Model::<f32>::load(&path).unwrap_err();
+        assert!(matches!(error, Error::File { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("m.safetensors") && text.contains(what) && !text.contains('\n'), "{text}");
+    };
+    rewrite(&path, |d| d["format"] = "2.0".into());
+    refused("2.0");
+    fs::write(&path, &whole).unwrap();
+    rewrite(&path, |d| d["format"] = "1.7".into());
+    assert!(Model::<f32>::load(&path).is_ok(), "a later minor version is read");
+    rewrite(&path, |d| d["kind"] = "checkpoint".into());
+    refused("checkpoint");
+    fs::write(&path, &whole).unwrap();
+    rewrite(&path, |d| d["content"]["frame"]["scale"] = 0.into());
+    refused("scale");
+    fs::write(&path, &whole).unwrap();
+    rewrite(&path, |d| d["content"]["components"][0]["geodesic"]["architecture"]["f"]["sizes"] = vec![2, 9, 1].into());
+    refused("shapes");
+    for length in [0, 5, 100, whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..length]).unwrap();
+        refused("");
+    }
+    fs::write(&path, b"not a model at all, just some text").unwrap();
+    refused("safetensors");
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(Model::<f32>::load(&path), Err(Error::Io { .. })));
+}
+
+/// Saved after every single piece of work and resumed from each of a few: bit for bit the uninterrupted fit.
+#[test]
+fn a_resumed_fit_is_the_uninterrupted_fit() {
+    let data = measures();
+    let whole = model::<f32>();
+    let mut fit = Fit::<f32>::new(&data, &settings()).unwrap();
+    let mut saved = vec![];
+    while let Some(event) = fit.advance().unwrap() {
+        let stop = match event {
+            Event::Step { step, .. } => matches!(step, 7 | 10 | 25),
+            _ => true,
+        };
+        if stop {
+            let directory = tempfile::tempdir().unwrap();
+            let path = fit.save_checkpoint(directory.path()).unwrap();
+            assert_eq!(path, directory.path().join(CHECKPOINT_FILE));
+            saved.push(directory);
+        }
+    }
+    assert_eq!(fit.into_model().unwrap(), whole);
+    assert!(saved.len() > 20);
+    for directory in saved.iter().step_by(3).chain(saved.last()) {
+        let mut fit = Fit::<f32>::resume(&data, directory.path()).unwrap();
+        while fit.advance().unwrap().is_some() {}
+        assert_eq!(fit.into_model().unwrap(), whole);
+    }
+}
+
+#[test]
+fn a_checkpoint_knows_its_measures() {
+    let data = measures();
+    let directory = tempfile::tempdir().unwrap();
+    let mut fit = Fit::<f32>::new(&data, &settings()).unwrap();
+    (0..5).for_each(|_| drop(fit.advance().unwrap()));
+    fit.save_checkpoint(directory.path()).unwrap();
+    let other: Vec<Measure> = data.iter().rev().cloned().collect();
+    let text = Fit::<f32>::resume(&other, directory.path()).err().unwrap().to_string();
+    assert!(text.contains("other measures"), "{text}");
+    let text = Fit::<f64>::resume(&data, directory.path()).err().unwrap().to_string();
+    assert!(text.contains("f32") && text.contains("f64"), "{text}");
+    let nowhere = directory.path().join("nowhere");
+    assert!(matches!(Fit::<f32>::resume(&data, &nowhere), Err(Error::Io { .. })));
+}
