@@ -193,7 +193,7 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     refused(&["transform", "clouds/c0.csv", "clouds"], at, &["c0.csv", "safetensors"]);
     refused(&["sinkhorn", "clouds/c0.csv", "clouds/c0.csv", "--tolerance", "0"], at, &["tolerance"]);
     fs::write(at.join("clouds/c5.csv"), "x,y\n1,2\n3,nan\n").unwrap();
-    refused(&["fit", "clouds", "-o", "m.safetensors"], at, &["c5.csv", "line 3", "y", "NaN"]);
+    refused(&["fit", "clouds", "-o", "m.safetensors"], at, &["c5.csv", "line 3", "y", "nan"]);
     assert_eq!(left(), before);
 }
 
