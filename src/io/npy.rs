@@ -1,7 +1,7 @@
 //! Arrays of numpy (`.npy`): format versions 1 to 3, either byte order, C and Fortran order, real numbers of any type.
 //!
-//! The header is looked through for its three keys only. The general reader of the `npyz` crate parses it as a Python
-//! expression by recursion and multiplies the shape unchecked, which a damaged header can turn into a crash.
+//! The header is looked through for its three keys only: a general reader of Python expressions recurses, which a
+//! damaged header can turn into a crash.
 
 use super::cloud::{Cloud, Fault, Part, quote};
 

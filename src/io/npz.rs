@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::io::{Cursor, Read};
 
-use npyz::zip::{CompressionMethod, ZipArchive, result::ZipResult};
+use zip::{CompressionMethod, ZipArchive, result::ZipResult};
 
 use super::cloud::{Cloud, Fault, Part};
 use super::npy::{self, Array, show};
@@ -46,7 +46,7 @@ impl<'a> Archive<'a> {
         let mut arrays = Vec::new();
         for index in 0..zip.len() {
             let entry = zip.by_index_raw(index)?;
-            if let Some(name) = npyz::npz::array_name_from_file_name(entry.name()) {
+            if let Some(name) = entry.name()?.strip_suffix(".npy") {
                 arrays.push((name.to_string(), index));
             }
         }
@@ -65,12 +65,11 @@ impl<'a> Archive<'a> {
         npy::decode(&bytes).map(Some).map_err(|problem| Fault::at(place, problem))
     }
 
-    /// The bytes of an entry. Methods that numpy does not write are refused by hand, because the zip crate panics on
-    /// an entry that is marked as encrypted in one place and not in another (the field of kind 0x9901, length 7).
+    /// The bytes of an entry. What numpy does not write is refused by hand, with a remedy.
     fn unpack(&mut self, index: usize) -> Result<Vec<u8>, String> {
         let damaged = |e: &dyn std::fmt::Display| format!("it cannot be unpacked ({e}); save it again");
         let raw = self.zip.by_index_raw(index).map_err(|e| damaged(&e))?;
-        if raw.extra_data().windows(4).any(|field| field == [0x01, 0x99, 0x07, 0x00]) {
+        if raw.encrypted() {
             return Err("it is encrypted; save it without a password".into());
         }
         if !matches!(raw.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {

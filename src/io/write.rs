@@ -5,8 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use npyz::WriterBuilder;
-
 use crate::error::{Error, Result};
 
 /// Writes `values`, row-major with `cols` columns, as an array of float64 (`.npy`). Nothing half-written is left.
@@ -28,14 +26,15 @@ pub fn write_npy(path: &Path, values: &[f64], cols: usize) -> Result<()> {
         let problem = format!("{} numbers are not whole rows of {cols} columns", values.len());
         return Err(Error::parameter("cols", problem));
     }
-    let mut bytes = Vec::new();
-    let fill = |bytes: &mut Vec<u8>| -> io::Result<()> {
-        let shape = [(values.len() / cols) as u64, cols as u64];
-        let mut array = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(bytes).begin_nd()?;
-        array.extend(values.iter().copied())?;
-        array.finish()
-    };
-    fill(&mut bytes).map_err(|e| Error::io(path, e))?;
+    // Format 1.0: magic, length of the header, a Python dictionary padded so that the data start at a multiple of 64.
+    let mut header =
+        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, {cols}), }}", values.len() / cols);
+    header += &" ".repeat(63 - (10 + header.len()) % 64);
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
     write_atomic(path, &bytes)
 }
 
