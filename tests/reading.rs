@@ -108,12 +108,13 @@ fn doubles(shape: &str, values: &[f64]) -> Vec<u8> {
 
 /// An `.npz` file of `.npy` files.
 fn npz(arrays: &[(&str, Vec<u8>)], deflate: bool) -> Vec<u8> {
-    use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
     use std::io::Write;
+    use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
     let method = if deflate { CompressionMethod::Deflated } else { CompressionMethod::Stored };
     let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
-        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default().compression_method(method)).expect("an entry");
+        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default().compression_method(method))
+            .expect("an entry");
         zip.write_all(bytes).expect("memory");
     }
     zip.finish().expect("an archive").into_inner()

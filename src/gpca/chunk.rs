@@ -185,3 +185,69 @@ fn symmetrise<T: Real>(s: &mut [T], d: usize) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{floats, golden, relative_error};
+    use crate::nn::{Activation, Mlp};
+
+    fn sizes(case: &serde_json::Value) -> Vec<usize> {
+        floats(&case["sizes"]).iter().map(|&s| s as usize).collect()
+    }
+
+    /// Networks with residual terms (D11 a) against JAX: one case of φ and one of f.
+    #[test]
+    fn residual_terms_against_jax() {
+        let golden = golden("mlp.json");
+        let case = |kind: &str| {
+            let mut all = golden["cases"].as_array().unwrap().iter();
+            all.find(|c| c["kind"] == kind && c["residual"] == true).unwrap()
+        };
+        let (map, potential) = (case("vector"), case("scalar"));
+        let mlp = |case: &serde_json::Value| {
+            let s = sizes(case);
+            let activation = Activation::from_name(case["activation"].as_str().unwrap()).unwrap();
+            Mlp::new(s[0], &s[1..s.len() - 1], s[s.len() - 1], activation).unwrap()
+        };
+        let architecture = Architecture { phi: mlp(map), f: mlp(potential), residual: true };
+        let join = |case: &serde_json::Value, keys: [&str; 3]| keys.iter().flat_map(|k| floats(&case[*k])).collect();
+        let g: Geodesic<f64> = Geodesic {
+            architecture: architecture.clone(),
+            phi: join(map, ["param_net", "param_m", "param_L"]),
+            f: join(potential, ["param_net", "param_S", "param_b"]),
+        };
+        let rows = 7;
+        let mut chunk = Chunk::new(&architecture, 0, rows);
+        let close = |value: &[f64], case: &serde_json::Value, key: &str| {
+            let error = relative_error(value, &floats(&case[key]));
+            assert!(error < 1e-11, "{key}: {error}");
+        };
+
+        chunk.x = floats(&map["u"]);
+        chunk.map(&g);
+        close(&chunk.u, map, "output");
+        chunk.bar_u = floats(&map["cotangent"]);
+        chunk.backward_phi(&g);
+        close(&chunk.d_phi[..architecture.phi.parameters()], map, "grad_net");
+        close(&chunk.d_phi[architecture.shift()], map, "grad_m");
+        close(&chunk.d_phi[architecture.linear()], map, "grad_L");
+
+        chunk.u = floats(&potential["u"]);
+        chunk.velocity(&g);
+        close(&chunk.v, potential, "gradient");
+        chunk.hessian(&g);
+        close(&chunk.hessians, potential, "hessian");
+        chunk.bar_v = floats(&potential["cotangent"]);
+        let mut product = vec![0.0; rows * architecture.dim()];
+        chunk.hessian_vector(&g, &chunk.bar_v.clone(), &mut product);
+        close(&product, potential, "hvp");
+        chunk.backward_f(&g);
+        close(&chunk.hv, potential, "hvp");
+        let (mut d_phi, mut d_f) = (vec![0.0; g.phi.len()], vec![0.0; g.f.len()]);
+        sum_gradients(&architecture, [&chunk].into_iter(), &mut d_phi, &mut d_f);
+        close(&d_f[..architecture.f.parameters()], potential, "grad_net");
+        close(&d_f[architecture.quadratic()], potential, "grad_S");
+        close(&d_f[architecture.slope()], potential, "grad_b");
+    }
+}

@@ -170,3 +170,44 @@ impl<T: Real> Spectrum<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpca::chunk::chunks;
+    use crate::gpca::geodesic::Architecture;
+    use crate::gpca::settings::Settings;
+    use crate::linalg::eigen;
+
+    /// Both ways against the eigenvalues of every Hessian: below and above the dimension where they change.
+    #[test]
+    fn extremes_over_a_chunk() {
+        for (d, tolerance) in [(1, 1e-12), (2, 1e-12), (3, 1e-12), (7, 1e-12), (16, 1e-12), (20, 1e-9), (60, 2e-2)] {
+            let settings = Settings { hidden: vec![12, 9], initial_variance: 3.0, ..Settings::fast() };
+            let architecture = Architecture::new(&settings, d).unwrap();
+            let mut stream = Stream::new(8, Purpose::Initialisation, [d as u32, 0, 0]);
+            let g: Geodesic<f64> = Geodesic::random(&architecture, &settings, &mut stream);
+            let mut chunk = chunks(&architecture, 20).remove(0);
+            chunk.x.iter_mut().for_each(|x| *x = stream.normal());
+            chunk.forward(&g);
+            let mut spectrum = Spectrum::default();
+            spectrum.find(&mut chunk, &g, true);
+            chunk.hessian(&g);
+            let all: Vec<Vec<f64>> = chunk.hessians.chunks_exact(d * d).map(|h| eigen(h, d).0).collect();
+            let low = all.iter().map(|v| v[0]).fold(f64::INFINITY, f64::min);
+            let high = all.iter().map(|v| v[d - 1]).fold(f64::NEG_INFINITY, f64::max);
+            let size = low.abs().max(high.abs());
+            for (end, exact, sign) in [(&spectrum.low, low, 1.0), (&spectrum.high, high, -1.0)] {
+                assert!((end.value - exact).abs() < tolerance * size, "d {d}: {} {exact}", end.value);
+                assert!(sign * (end.value - exact) > -1e-10 * size, "a Ritz value lies inside the spectrum");
+                // The vector is an eigenvector of that sample: its Rayleigh quotient is the value.
+                let h = &chunk.hessians[end.row * d * d..(end.row + 1) * d * d];
+                let v = &end.vector;
+                let quotient: f64 = (0..d * d).map(|k| v[k / d] * h[k] * v[k % d]).sum();
+                assert!((quotient - end.value).abs() < 1e-9 * size);
+                assert!((v.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12);
+                assert_eq!(end.u, chunk.u[end.row * d..(end.row + 1) * d]);
+            }
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! Eigenvalues of symmetric matrices: closed forms for d ≤ 3, Jacobi's rotations else (no decomposition that can fail
-//! to converge on an ordinary matrix).
+//! Eigenvalues of symmetric matrices: closed forms for d ≤ 3, Jacobi's rotations for small ones and wherever another
+//! decomposition fails.
 
 /// (smallest, largest) eigenvalue of a row-major symmetric d × d matrix, which is overwritten.
 pub fn extreme_eigenvalues(a: &mut [f64], d: usize) -> (f64, f64) {
@@ -34,8 +34,40 @@ fn extreme_eigenvalues_3(a: &[f64]) -> (f64, f64) {
     (mean + 2.0 * p * (angle + third).cos(), mean + 2.0 * p * angle.cos())
 }
 
+/// Up to this order Jacobi's rotations are as fast as a reduction to tridiagonal form.
+const ROTATIONS: usize = 32;
+
 /// Eigenvalues in ascending order and unit eigenvectors, one a row, of a row-major symmetric d × d matrix.
 pub fn eigen(a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
+    let large = (d > ROTATIONS).then(|| tridiagonalised(a, d)).flatten();
+    or_by_rotations(large, a, d)
+}
+
+/// By reduction and divide and conquer; none if that does not converge or if its result is not one.
+fn tridiagonalised(a: &[f64], d: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+    let matrix = faer::MatRef::from_row_major_slice(a, d, d);
+    let found = matrix.self_adjoint_eigen(faer::Side::Lower).ok()?;
+    let (s, u) = (found.S().column_vector(), found.U());
+    let values: Vec<f64> = (0..d).map(|k| s[k]).collect();
+    let vectors: Vec<f64> = (0..d).flat_map(|k| (0..d).map(move |i| u[(i, k)])).collect();
+    Some((values, vectors))
+}
+
+/// A decomposition that can be trusted: the one given, if A v = λ v holds for all of it, else Jacobi's.
+fn or_by_rotations(given: Option<(Vec<f64>, Vec<f64>)>, a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
+    let norm: f64 = a.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let holds = |(values, vectors): &(Vec<f64>, Vec<f64>)| {
+        values.is_sorted()
+            && values.iter().zip(vectors.chunks_exact(d)).all(|(value, v)| {
+                let size: f64 = v.iter().map(|x| x * x).sum();
+                let off = |row: &[f64], x: f64| (row.iter().zip(v).map(|(a, b)| a * b).sum::<f64>() - value * x).abs();
+                (size - 1.0).abs() < 1e-8 && a.chunks_exact(d).zip(v).all(|(row, &x)| off(row, x) <= 1e-10 * norm)
+            })
+    };
+    given.filter(holds).unwrap_or_else(|| by_rotations(a, d))
+}
+
+fn by_rotations(a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut a, mut v) = (a.to_vec(), vec![0.0; d * d]);
     jacobi(&mut a, &mut v, d);
     let mut order: Vec<usize> = (0..d).collect();
@@ -152,7 +184,7 @@ mod tests {
 
     #[test]
     fn eigenvectors_reconstruct_and_are_orthonormal() {
-        for d in [1, 2, 3, 4, 7, 11, 30] {
+        for d in [1, 2, 3, 4, 7, 11, 30, 33, 70] {
             for seed in 0..5 {
                 let a = random(d, seed);
                 let (values, v) = eigen(&a, d);
@@ -169,6 +201,21 @@ mod tests {
                 assert!((lo - values[0]).abs() < 1e-13 * d as f64 && (hi - values[d - 1]).abs() < 1e-13 * d as f64);
             }
         }
+    }
+
+    /// A decomposition that fails, or returns what is none, is replaced (O30).
+    #[test]
+    fn a_failed_decomposition_is_caught() {
+        let d = 11;
+        let a = random(d, 1);
+        let right = by_rotations(&a, d);
+        for wrong in [None, Some((vec![f64::NAN; d], vec![f64::NAN; d * d])), Some((vec![0.0; d], vec![0.3; d * d]))] {
+            assert_eq!(or_by_rotations(wrong, &a, d), right);
+        }
+        let mut doctored = right.clone();
+        doctored.0[3] += 1e-6;
+        assert_eq!(or_by_rotations(Some(doctored), &a, d), right);
+        assert_eq!(or_by_rotations(Some(right.clone()), &a, d), right);
     }
 
     /// Zero, diagonal and repeated matrices (O30): nothing to converge to, no NaN.
