@@ -66,7 +66,7 @@ fn drive(fit: &mut Fit<f32>, args: &Arguments, stop: &AtomicBool, progress: &mut
         if stop.load(Ordering::SeqCst) {
             return Ok(false);
         }
-        if pause {
+        if pause && fit.components().len() < fit.settings().components {
             progress.preparing(fit.components().len() + 1, "preparing the start");
         }
     }

@@ -2,8 +2,9 @@
 
 use super::Talk;
 use super::output::{line, short};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::{Value, json};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Instant;
 use wgpca::Result;
@@ -26,8 +27,12 @@ impl Progress {
         let watched = !talk.quiet && !json && std::io::stderr().is_terminal();
         let bar = watched.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let template = "{prefix} {wide_bar} {pos}/{len} {per_sec}, {eta} left  {msg}";
-            bar.with_style(ProgressStyle::with_template(template).expect("the template is well-formed"))
+            let template = "{prefix} {bar:20} {pos}/{len}, {rate}, {eta} left  {msg}";
+            let rate = |state: &ProgressState, out: &mut dyn Write| {
+                write!(out, "{:.0} steps/s", state.per_sec()).expect("a string takes everything");
+            };
+            let style = ProgressStyle::with_template(template).expect("the template is well-formed");
+            bar.with_style(style.with_key("rate", rate))
         });
         Progress { bar, json, started: Instant::now(), loss: None, cost: None }
     }
@@ -71,7 +76,12 @@ impl Progress {
                 bar.set_position(*step as u64);
                 bar.set_message(self.message(*component, outcome));
             }
-            Event::Evaluated { cost, .. } => self.cost = Some(*cost),
+            Event::Evaluated { cost, step, .. } => {
+                self.cost = Some(*cost);
+                if bar.length() == Some(*step as u64) {
+                    bar.set_message(format!("cost {}; projecting the measures", short(*cost)));
+                }
+            }
             Event::Finished { component } => bar.println(format!("component {component} finished")),
         }
         Ok(())

@@ -1,0 +1,42 @@
+//! Fits two components to a directory of clouds, keeps the model, and uses it: scores of the measures, the most unusual
+//! one, and points halfway along the first component.
+//!
+//! cargo run --release --example components -- data/chairs
+
+use wgpca::Pool;
+use wgpca::gpca::{Settings, fit};
+use wgpca::io::read_measures;
+
+fn main() -> wgpca::Result<()> {
+    let directory = std::env::args().nth(1).unwrap_or_else(|| "data/chairs".into());
+    let measures = read_measures(&[directory], &Default::default())?;
+    let pool = Pool::new(0)?;
+    let model = fit::<f32>(&measures, &Settings { components: 2, ..Settings::fast() }, &pool)?;
+    for (k, c) in model.components.iter().enumerate() {
+        let explained = c.explained.map_or("nothing".into(), |e| format!("{:.0} %", 100.0 * e));
+        println!("component {}: cost {:.3}, explains {explained} of what is above the noise", k + 1, c.cost);
+    }
+
+    // The outlier score of a measure: how far it lies from both components.
+    let scores = pool.run(|| model.score(&measures))?;
+    let mut order: Vec<usize> = (0..measures.len()).collect();
+    order.sort_by(|&i, &j| scores[j].total_cmp(&scores[i]));
+    println!("most unusual:");
+    for &i in order.iter().take(3) {
+        println!("  {:20} score {:.4}, t1 {:+.3}", measures[i].name(), scores[i], model.components[0].times[i]);
+    }
+
+    // A measure in between, as points.
+    let (low, high) = model.components[0].interval;
+    let t = 0.5 * (low.max(-1.0) + high.min(1.0));
+    let halfway = model.inverse_transform(1, t, 1000, 0)?;
+    println!(
+        "{}: {} points, first ({:.3}, {:.3}, {:.3})",
+        halfway.name(),
+        halfway.len(),
+        halfway.points()[0],
+        halfway.points()[1],
+        halfway.points()[2]
+    );
+    Ok(())
+}
