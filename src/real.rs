@@ -1,6 +1,5 @@
 //! The two precisions of the engine.
 
-use crate::simd::Vector;
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -72,6 +71,44 @@ pub fn axpy<T: Real>(c: T, x: &[T], y: &mut [T]) {
 pub(crate) mod sealed {
     use super::*;
 
+    /// A vector register, or an array that stands for one. Every operation used, and no other; the
+    /// implementations are in `crate::simd`.
+    ///
+    /// `max` and `min` return the second operand where one is NaN, so put the operand that may be NaN second.
+    pub trait Vector: Copy {
+        /// Type of a lane.
+        type Scalar: Real;
+        /// Number of lanes; divides the width of a tile, 16.
+        const LANES: usize;
+        fn splat(value: Self::Scalar) -> Self;
+        /// The first `LANES` entries.
+        fn load(from: &[Self::Scalar]) -> Self;
+        /// Into the first `LANES` entries.
+        fn store(self, to: &mut [Self::Scalar]);
+        fn add(self, other: Self) -> Self;
+        fn sub(self, other: Self) -> Self;
+        fn mul(self, other: Self) -> Self;
+        fn div(self, other: Self) -> Self;
+        fn max(self, other: Self) -> Self;
+        fn min(self, other: Self) -> Self;
+        /// `self * factor + addend`, rounded once where the CPU can.
+        fn mul_add(self, factor: Self, addend: Self) -> Self;
+        /// Lane by lane: `yes` where `a <= b`, `no` elsewhere and where one is NaN.
+        fn select_le(a: Self, b: Self, yes: Self, no: Self) -> Self;
+        /// Some lane of `self` is at least the same lane of `other`.
+        fn any_ge(self, other: Self) -> bool;
+        /// Sum of the lanes in a fixed order.
+        fn sum(self) -> Self::Scalar;
+        /// `self` times 2^k, where k is the integer in the low mantissa bits of `shifted`.
+        fn scale_exponent(self, shifted: Self) -> Self;
+        /// (e, m) with `self = m 2^e`, m in [√½, √2), for positive normal lanes.
+        fn exponent_mantissa(self) -> (Self, Self);
+        /// 2^self: 0 below the range of normal numbers (so 2^−∞ = 0), saturating above, NaN for NaN.
+        fn exp2(self) -> Self;
+        /// log₂ of finite lanes ≥ 0: −∞ at 0 and below the smallest normal number, NaN for NaN and +∞.
+        fn log2(self) -> Self;
+    }
+
     /// How a matrix product treats what its destination holds.
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub enum Write {
@@ -102,8 +139,9 @@ pub(crate) mod sealed {
         }
     }
 
-    /// What the engine needs of a number and no one outside: vector types and the matrix product.
-    pub trait Engine: crate::simd::math::Math {
+    /// What the engine needs of a number and no one outside: vector types and the matrix product. Implemented in
+    /// `crate::simd`.
+    pub trait Engine: Sized + Copy {
         type Portable: Vector<Scalar = Self>;
         #[cfg(target_arch = "x86_64")]
         type Avx2: Vector<Scalar = Self>;
@@ -118,7 +156,7 @@ pub(crate) mod sealed {
 }
 
 macro_rules! real {
-    ($t:ident, $avx2:ident, $avx512:ident) => {
+    ($t:ident) => {
         impl Real for $t {
             const NAME: &'static str = stringify!($t);
             const EPSILON: Self = $t::EPSILON;
@@ -145,31 +183,7 @@ macro_rules! real {
                 $t::is_finite(self)
             }
         }
-
-        impl sealed::Engine for $t {
-            type Portable = crate::simd::Lanes<$t, false>;
-            #[cfg(target_arch = "x86_64")]
-            type Avx2 = crate::simd::x86::$avx2;
-            #[cfg(target_arch = "x86_64")]
-            type Avx512 = crate::simd::x86::$avx512;
-            #[cfg(target_arch = "aarch64")]
-            type Neon = crate::simd::Lanes<$t, true>;
-
-            fn gemm(out: &mut [$t], write: sealed::Write, a: sealed::View<'_, $t>, b: sealed::View<'_, $t>) {
-                fn view(v: sealed::View<'_, $t>) -> faer::MatRef<'_, $t> {
-                    let m = faer::MatRef::from_row_major_slice(v.data, v.rows, v.cols);
-                    if v.transposed { m.transpose() } else { m }
-                }
-                let (a, b) = (view(a), view(b));
-                let out = faer::MatMut::from_row_major_slice_mut(out, a.nrows(), b.ncols());
-                let accum = match write {
-                    sealed::Write::Replace => faer::Accum::Replace,
-                    sealed::Write::Add => faer::Accum::Add,
-                };
-                faer::linalg::matmul::matmul(out, accum, a, b, 1.0, faer::Par::Seq);
-            }
-        }
     };
 }
-real!(f32, F32x8, F32x16);
-real!(f64, F64x4, F64x8);
+real!(f32);
+real!(f64);

@@ -11,7 +11,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("numbers", &[]),
         ("rng", &[]),
         ("linalg", &["rng"]),
-        ("real", &["simd"]),
+        ("real", &[]),
         ("simd", &["real"]),
         ("pool", &["error"]),
         ("measure", &["error"]),

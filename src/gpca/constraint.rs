@@ -4,7 +4,7 @@ use super::chunk::Chunk;
 use super::geodesic::Geodesic;
 use super::interval::{End, Interval};
 use super::settings::{Orthogonality, Settings};
-use super::step::Work;
+use super::work::Work;
 use crate::real::{Real, dot};
 
 /// A finished component as the later ones see it.

@@ -19,6 +19,7 @@ mod spectrum;
 mod state;
 mod step;
 mod tangent;
+mod work;
 
 pub use component::{Component, FitStatus};
 pub use data::Frame;

@@ -1,8 +1,7 @@
 //! What training moves: a geodesic, the times of the measures on it, and the optimiser's memory of both.
 
-use super::geodesic::Geodesic;
+use super::geodesic::{Architecture, Geodesic};
 use super::settings::{Settings, TimeUpdate};
-use super::step::Gradient;
 use crate::nn::Adam;
 use crate::real::Real;
 
@@ -10,6 +9,44 @@ use crate::real::Real;
 const MEETING_RATE: f64 = 10.0;
 /// Largest step of a time by majorisation, relative to the largest time.
 const LONGEST: f64 = 0.5;
+
+/// A measure's part in a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Visit {
+    pub index: usize,
+    /// t', inside the interval.
+    pub time: f64,
+    /// Σ_k ⟨G_k, v_k⟩ = ∂S/∂t'.
+    pub along: f64,
+}
+
+/// The gradient of a step, and what its update needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Gradient<T> {
+    pub phi: Vec<T>,
+    pub f: Vec<T>,
+    /// Times, then the meeting times.
+    pub times: Vec<f64>,
+    pub measures: Vec<Visit>,
+    /// mean |v|².
+    pub speed_squared: f64,
+    /// Room for the update of all times at once.
+    packed: Vec<f64>,
+}
+
+impl<T: Real> Gradient<T> {
+    /// For n measures, `visits` of them a step.
+    pub fn new(architecture: &Architecture, n: usize, visits: usize) -> Self {
+        Gradient {
+            phi: vec![T::ZERO; architecture.phi_parameters()],
+            f: vec![T::ZERO; architecture.f_parameters()],
+            times: vec![0.0; n + 2],
+            measures: Vec::with_capacity(visits),
+            speed_squared: 0.0,
+            packed: Vec::with_capacity(n + 2),
+        }
+    }
+}
 
 /// A component in training.
 #[derive(Clone, Debug, PartialEq)]

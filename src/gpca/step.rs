@@ -1,29 +1,19 @@
 //! The loss of one step and its gradient (Algorithm 1, lines 4–7; D6–D8).
 
-use super::chunk::{Chunk, chunks, sum_gradients};
+use super::chunk::{chunks, sum_gradients};
 use super::constraint::{Constraint, Earlier};
 use super::data::Data;
 use super::geodesic::Architecture;
 use super::interval::{End, Interval};
 use super::settings::{Sampling, Settings};
-use super::spectrum::{Extreme, Spectrum};
-use super::state::State;
+use super::spectrum::Extreme;
+use super::state::{Gradient, State, Visit};
+use super::work::Work;
 use crate::nn::Jets;
 use crate::ot::{Divergences, Points, Report, Status};
 use crate::pool::for_each;
 use crate::real::Real;
 use crate::rng::{Purpose, Stream};
-
-/// A chunk of the batch with what a step keeps beside it.
-#[derive(Clone, Debug)]
-pub(crate) struct Work<T> {
-    pub chunk: Chunk<T>,
-    pub spectrum: Spectrum<T>,
-    /// The earlier components over the same x.
-    pub earlier: Vec<Chunk<T>>,
-    /// ξ_new(t_new) − ξ_old(t_old), rows × d (D8).
-    pub gap: Vec<T>,
-}
 
 /// One measure of a step.
 #[derive(Clone, Debug)]
@@ -40,29 +30,6 @@ struct Slot<T> {
     value: f64,
     along: f64,
     scratch: Vec<u32>,
-}
-
-/// A measure's part in a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Visit {
-    pub index: usize,
-    /// t', inside the interval.
-    pub time: f64,
-    /// Σ_k ⟨G_k, v_k⟩ = ∂S/∂t'.
-    pub along: f64,
-}
-
-/// The gradient of a step, and what its update needs.
-#[derive(Clone, Debug)]
-pub(crate) struct Gradient<T> {
-    pub phi: Vec<T>,
-    pub f: Vec<T>,
-    /// Times, then the meeting times.
-    pub times: Vec<f64>,
-    pub measures: Vec<Visit>,
-    /// mean |v|².
-    pub speed_squared: f64,
-    pub(crate) packed: Vec<f64>,
 }
 
 /// What a step saw.
@@ -124,24 +91,11 @@ impl<T: Real> Stepper<T> {
             along: 0.0,
             scratch: vec![],
         };
-        let work = |chunk: Chunk<T>| Work {
-            earlier: vec![chunk.clone(); earlier],
-            gap: vec![T::ZERO; chunk.rows * d],
-            spectrum: Spectrum::default(),
-            chunk,
-        };
         let visits = settings.measures.min(n);
         Stepper {
-            works: chunks(architecture, m).into_iter().map(work).collect(),
+            works: chunks(architecture, m).into_iter().map(|c| Work::new(c, earlier)).collect(),
             slots: (0..visits).map(|_| slot()).collect(),
-            gradient: Gradient {
-                phi: vec![T::ZERO; architecture.phi_parameters()],
-                f: vec![T::ZERO; architecture.f_parameters()],
-                times: vec![0.0; n + 2],
-                measures: Vec::with_capacity(visits),
-                speed_squared: 0.0,
-                packed: Vec::with_capacity(n + 2),
-            },
+            gradient: Gradient::new(architecture, n, visits),
             constraint: Constraint::new(earlier),
             jets: Jets::new(&architecture.f),
             d_eigen: vec![T::ZERO; architecture.f_parameters()],

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::real::Real;
-use crate::simd::{TILE, Vector, dispatch, math};
+use crate::simd::{TILE, Vector, dispatch};
 
 /// The nonlinearity σ of the hidden layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ fn constant<V: Vector>(value: f64) -> V {
 /// e^z.
 #[inline(always)]
 fn exp<V: Vector>(z: V) -> V {
-    math::exp2(z.mul(constant(std::f64::consts::LOG2_E)))
+    z.mul(constant(std::f64::consts::LOG2_E)).exp2()
 }
 
 struct Relu;
@@ -172,7 +172,7 @@ impl<V: Vector> Sigma<V> for Softplus {
         let e = exp(z.min(zero.sub(z)));
         let p = one.add(e);
         let s = V::select_le(z, zero, e, one).div(p);
-        let a = zero.max(z).add(math::log2(p).mul(constant(std::f64::consts::LN_2)));
+        let a = zero.max(z).add(p.log2().mul(constant(std::f64::consts::LN_2)));
         (a, s, s.mul(one.sub(s)))
     }
 }

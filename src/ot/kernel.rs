@@ -4,7 +4,7 @@
 use super::cloud::{Cloud, ROWS};
 use super::softmin::{PARTS, WORTH, part};
 use crate::real::Real;
-use crate::simd::{Isa, TILE, Vector, dispatch, math, padded};
+use crate::simd::{Isa, TILE, Vector, dispatch, padded};
 use std::ops::Range;
 
 /// Bounding boxes of runs of points, axis after axis.
@@ -131,7 +131,7 @@ fn build_body<V: Vector>(from: Build<'_, V::Scalar>, rows: Range<usize>, tiles: 
             }
             if keep {
                 for v in values.chunks_exact_mut(V::LANES) {
-                    math::exp2(V::load(v).min(V::splat(V::Scalar::from_f64(HIGHEST)))).store(v);
+                    V::load(v).min(V::splat(V::Scalar::from_f64(HIGHEST))).exp2().store(v);
                 }
                 tiles.column.push((b * TILE) as u32);
             } else {

@@ -5,7 +5,7 @@ use super::cloud::Cloud;
 use super::kernel::Kernel;
 use super::softmin::{PARTS, Part, Side, softmin};
 use crate::real::Real;
-use crate::simd::{Isa, Vector, dispatch, math};
+use crate::simd::{Isa, Vector, dispatch};
 
 /// Where the kernel's entries come from in an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,14 +70,14 @@ dispatch! {
 #[inline(always)]
 fn scaled_weights_body<V: Vector>(b: &[V::Scalar], beta: &[V::Scalar], w: &mut [V::Scalar]) {
     for j in (0..w.len()).step_by(V::LANES) {
-        V::load(&b[j..]).mul(math::exp2(V::load(&beta[j..]))).store(&mut w[j..]);
+        V::load(&b[j..]).mul(V::load(&beta[j..]).exp2()).store(&mut w[j..]);
     }
 }
 
 #[inline(always)]
 fn minus_log2_body<V: Vector>(s: &[V::Scalar], out: &mut [V::Scalar]) {
     for j in (0..out.len()).step_by(V::LANES) {
-        V::splat(V::Scalar::ZERO).sub(math::log2(V::load(&s[j..]))).store(&mut out[j..]);
+        V::splat(V::Scalar::ZERO).sub(V::load(&s[j..]).log2()).store(&mut out[j..]);
     }
 }
 
@@ -89,7 +89,7 @@ fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V
         let b = V::load(&b[j..]);
         let residual = V::select_le(b, zero, zero, V::load(&r[j..]));
         residual.store(&mut r[j..]);
-        let off = math::exp2(zero.sub(residual)).sub(one);
+        let off = zero.sub(residual).exp2().sub(one);
         error += b.mul(off.max(zero.sub(off))).sum().to_f64();
         for &v in &r[j..j + V::LANES] {
             // Written so that NaN wins.

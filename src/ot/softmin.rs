@@ -2,7 +2,7 @@
 
 use super::cloud::Cloud;
 use crate::real::Real;
-use crate::simd::{Isa, Vector, dispatch, math};
+use crate::simd::{Isa, Vector, dispatch};
 use std::ops::Range;
 
 /// One side of a half-iteration: a cloud and the potential that is absorbed in the kernel's exponent there.
@@ -55,7 +55,7 @@ fn body<V: Vector>(
         let top = lanes_max::<V>(top);
         let mut sum = V::splat(V::Scalar::ZERO);
         for j in (0..m).step_by(V::LANES) {
-            let p = math::exp2(V::load(&buffer[j..]).sub(V::splat(top)));
+            let p = V::load(&buffer[j..]).sub(V::splat(top)).exp2();
             if !means.is_empty() {
                 p.store(&mut buffer[j..]);
             }

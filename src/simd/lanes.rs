@@ -1,7 +1,7 @@
 //! Vectors as plain arrays: the portable instance, and NEON's, which is the same code with fused multiply-adds (four
 //! lanes are one register there).
 
-use super::Vector;
+use super::{Vector, math};
 use crate::real::Real;
 
 /// Four lanes. `FMA` says that `mul_add` is one instruction; without it the library call would cost dozens.
@@ -81,6 +81,14 @@ macro_rules! lanes {
             #[inline(always)]
             fn scale_exponent(self, shifted: Self) -> Self {
                 self.zip(shifted, |p, z| $t::from_bits(p.to_bits().wrapping_add(z.to_bits() << $mantissa)))
+            }
+            #[inline(always)]
+            fn exp2(self) -> Self {
+                math::exp2(self)
+            }
+            #[inline(always)]
+            fn log2(self) -> Self {
+                math::log2(self)
             }
             #[inline(always)]
             fn exponent_mantissa(self) -> (Self, Self) {

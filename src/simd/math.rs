@@ -7,7 +7,7 @@ use super::Vector;
 use crate::real::Real;
 
 /// Constants of the two functions in one precision.
-pub trait Math: Copy {
+pub(super) trait Math: Real {
     /// Coefficients of 2^r on [−½, ½] by powers of r: minimax in relative error, with 2⁰ = 1 exactly.
     /// Degree 5: 9.1e-8 (f32); degree 11: 3.1e-18 (f64). Unused entries are 0.
     const EXP2: [Self; 12];
@@ -60,7 +60,7 @@ impl Math for f64 {
 
 /// 2^t. 0 for t ≤ LOWEST (so 2^−∞ = 0), at most 2^HIGHEST, NaN for NaN.
 #[inline(always)]
-pub(crate) fn exp2<V: Vector>(t: V) -> V {
+pub(super) fn exp2<V: Vector<Scalar: Math>>(t: V) -> V {
     let lowest = V::splat(V::Scalar::LOWEST);
     // The operand that may be NaN stands second: see `Vector`.
     let clamped = V::splat(V::Scalar::HIGHEST).min(lowest.max(t));
@@ -76,7 +76,7 @@ pub(crate) fn exp2<V: Vector>(t: V) -> V {
 
 /// log₂ x for finite x ≥ 0; −∞ at 0 and below the smallest normal number, NaN for NaN and +∞.
 #[inline(always)]
-pub(crate) fn log2<V: Vector>(x: V) -> V {
+pub(super) fn log2<V: Vector<Scalar: Math>>(x: V) -> V {
     let (e, m) = x.exponent_mantissa();
     let one = V::splat(V::Scalar::ONE);
     let t = m.sub(one).div(m.add(one));
@@ -99,7 +99,7 @@ mod tests {
     use crate::simd::{Isa, TILE};
 
     /// Largest error of exp2 and log2 over their domains on one instruction set.
-    fn errors<T: Real>(isa: Isa) -> (f64, f64) {
+    fn errors<T: Math>(isa: Isa) -> (f64, f64) {
         let (lowest, highest) = (T::LOWEST.to_f64(), T::HIGHEST.to_f64());
         let n = 400_000 / TILE * TILE;
         let grid: Vec<T> =
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn special_values() {
-        fn check<T: Real>(isa: Isa) {
+        fn check<T: Math>(isa: Isa) {
             let f = |v: f64| T::from_f64(v);
             let mut e = vec![f(0.0); TILE];
             let at = [f64::NEG_INFINITY, -1e30, T::LOWEST.to_f64() - 0.5, 0.0, 1.0, -1.0, f64::NAN, 1e30, 10.0];

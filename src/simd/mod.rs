@@ -4,15 +4,15 @@
 //! takes an [`Isa`] and enters the body compiled for that instruction set. Plain lane arrays left to the optimiser
 //! were tried first: LLVM's superword pass turned them into shuffles, 4 to 8 times slower, hence explicit vectors.
 
+mod engine;
 mod lanes;
-pub(crate) mod math;
+mod math;
 pub(crate) mod slices;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 
-pub use lanes::Lanes;
-
-use crate::real::Real;
+pub use crate::real::sealed::Vector;
+use lanes::Lanes;
 use std::fmt;
 
 /// Columns of a tile and the unit to which slices are padded: a multiple of every vector's lanes.
@@ -83,39 +83,6 @@ impl fmt::Debug for Isa {
         };
         f.write_str(name)
     }
-}
-
-/// A vector register, or an array that stands for one. Every operation used, and no other.
-///
-/// `max` and `min` return the second operand where one is NaN, so put the operand that may be NaN second.
-pub trait Vector: Copy {
-    /// Type of a lane.
-    type Scalar: Real;
-    /// Number of lanes; divides [`TILE`].
-    const LANES: usize;
-    fn splat(value: Self::Scalar) -> Self;
-    /// The first `LANES` entries.
-    fn load(from: &[Self::Scalar]) -> Self;
-    /// Into the first `LANES` entries.
-    fn store(self, to: &mut [Self::Scalar]);
-    fn add(self, other: Self) -> Self;
-    fn sub(self, other: Self) -> Self;
-    fn mul(self, other: Self) -> Self;
-    fn div(self, other: Self) -> Self;
-    fn max(self, other: Self) -> Self;
-    fn min(self, other: Self) -> Self;
-    /// `self * factor + addend`, rounded once where the CPU can.
-    fn mul_add(self, factor: Self, addend: Self) -> Self;
-    /// Lane by lane: `yes` where `a <= b`, `no` elsewhere and where one is NaN.
-    fn select_le(a: Self, b: Self, yes: Self, no: Self) -> Self;
-    /// Some lane of `self` is at least the same lane of `other`.
-    fn any_ge(self, other: Self) -> bool;
-    /// Sum of the lanes in a fixed order.
-    fn sum(self) -> Self::Scalar;
-    /// `self` times 2^k, where k is the integer in the low mantissa bits of `shifted` (see [`math::exp2`]).
-    fn scale_exponent(self, shifted: Self) -> Self;
-    /// (e, m) with `self = m 2^e`, m in [√½, √2), for positive normal lanes.
-    fn exponent_mantissa(self) -> (Self, Self);
 }
 
 /// Makes functions `name<T: Real>(isa, arguments)` of bodies `body<V: Vector>(arguments)`.

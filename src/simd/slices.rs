@@ -1,10 +1,10 @@
 //! Operations on slices of any length. Sums have a fixed order within an instruction set.
 
-use super::{Vector, dispatch, math};
+use super::{Vector, dispatch};
 use crate::real::Real;
 
 dispatch! {
-    /// x ← 2^x; the tests' way to [`math::exp2`].
+    /// x ← 2^x; the tests' way to [`Vector::exp2`].
     #[cfg(test)]
     pub(crate) fn exp2_in_place<T>(x: &mut [T]) = exp2_body;
     /// x ← log₂ x.
@@ -31,7 +31,7 @@ struct Exp2;
 impl<V: Vector> Map<V> for Exp2 {
     #[inline(always)]
     fn of(x: V) -> V {
-        math::exp2(x)
+        x.exp2()
     }
 }
 
@@ -39,7 +39,7 @@ struct Log2;
 impl<V: Vector> Map<V> for Log2 {
     #[inline(always)]
     fn of(x: V) -> V {
-        math::log2(x)
+        x.log2()
     }
 }
 

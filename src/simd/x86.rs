@@ -3,7 +3,7 @@
 //! Every method is `#[inline(always)]` and reached only from a body that `dispatch!` has entered with an `Isa` of the
 //! same kind; that is the safety argument of every block here.
 
-use super::Vector;
+use super::{Vector, math};
 use std::arch::x86_64::*;
 
 /// The SAFETY argument of the module, in one place.
@@ -87,6 +87,14 @@ macro_rules! register {
             #[inline(always)]
             fn scale_exponent(self, shifted: Self) -> Self {
                 op!($name($cast_from($iadd($cast_to(self.0), $shl::<$mantissa>($cast_to(shifted.0))))))
+            }
+            #[inline(always)]
+            fn exp2(self) -> Self {
+                math::exp2(self)
+            }
+            #[inline(always)]
+            fn log2(self) -> Self {
+                math::log2(self)
             }
             #[inline(always)]
             fn exponent_mantissa(self) -> (Self, Self) {
