@@ -9,7 +9,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         ("error", &[][..]),
         ("numbers", &[]),
-        ("rng", &[]),
+        ("rng", &["real"]),
         ("linalg", &["rng"]),
         ("real", &[]),
         ("simd", &["real"]),

@@ -4,7 +4,7 @@ use super::data::Source;
 use super::geodesic::Geodesic;
 use super::interval::Interval;
 use super::projection::{Foot, Probe, Target};
-use super::samples::{Samples, reference};
+use super::samples::{Samples, lattice, reference};
 use crate::ot::{Points, Sinkhorn, Status};
 use crate::pool::for_each;
 use crate::real::Real;
@@ -56,11 +56,14 @@ impl<T: Real> Evaluator<T> {
     ) -> Self {
         let d = sources[0].points.dim();
         let target = |(i, source): (usize, &Source<T>)| {
-            let y = source.sample(&mut Stream::new(seed, Purpose::Evaluation, [1, i as u32, 0]), points);
+            let mut stream = Stream::new(seed, Purpose::Evaluation, [1, i as u32, 0]);
+            let y = source.representatives(&mut stream, points);
             Target { epsilon: epsilon(&y), y }
         };
         Evaluator {
-            x: reference(seed, Purpose::Evaluation, [0, 0, 0], points, d),
+            // Even samples of ρ: with independent ones the errors of their moments, common to all measures, would
+            // decide between states.
+            x: lattice(seed, Purpose::Evaluation, [0, 0, 0], points, d),
             targets: sources.iter().enumerate().map(target).collect(),
             probes: probes(sources.len()),
             sinkhorn: sinkhorn.clone(),
@@ -119,10 +122,10 @@ impl<T: Real> Measures<'_, T> {
     pub fn project(&self, curve: &Curve<'_, T>) -> Vec<Foot> {
         let sample = |s: &Source<T>| {
             let mut stream = Stream::new(self.seed, Purpose::Evaluation, [3, 0, 0]);
-            self.target(s.sample(&mut stream, PROJECTION_POINTS))
+            self.target(s.representatives(&mut stream, PROJECTION_POINTS))
         };
         let targets: Vec<Target<T>> = self.sources.iter().map(sample).collect();
-        let x = reference(self.seed, Purpose::Evaluation, [4, 0, 0], PROJECTION_POINTS, self.dim());
+        let x = lattice(self.seed, Purpose::Evaluation, [4, 0, 0], PROJECTION_POINTS, self.dim());
         self.search(curve, &x, &targets)
     }
 

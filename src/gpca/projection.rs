@@ -150,7 +150,7 @@ impl<T: Real> Probe<T> {
     ) -> (f64, f64) {
         let span = (last - first).max(f64::MIN_POSITIVE);
         let coarse = samples.front(COARSE_POINTS);
-        let few = Target { y: target.y.front(COARSE_POINTS), epsilon: target.epsilon };
+        let few = Target { y: target.y.thinned(COARSE_POINTS), epsilon: target.epsilon };
         self.begin(&coarse, &few, sinkhorn);
         let mut low = interval.clip(first - BEYOND * span).0;
         let mut high = interval.clip(last + BEYOND * span).0;

@@ -6,7 +6,7 @@ use super::interval::Interval;
 use super::spectrum::Spectrum;
 use crate::pool::for_each;
 use crate::real::Real;
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Purpose, Stream, lattice_normals};
 
 /// u = φ(x) and v = ∇f(u) at n samples x ~ ρ, rows × d.
 #[derive(Clone, Debug)]
@@ -20,6 +20,13 @@ pub(crate) struct Samples<T> {
 pub(crate) fn reference<T: Real>(seed: u64, purpose: Purpose, indices: [u32; 3], n: usize, d: usize) -> Vec<T> {
     let mut stream = Stream::new(seed, purpose, indices);
     (0..n * d).map(|_| T::from_f64(stream.normal())).collect()
+}
+
+/// n × d normals of a shifted lattice: each N(0, I), together far more even than independent ones.
+pub(crate) fn lattice<T: Real>(seed: u64, purpose: Purpose, indices: [u32; 3], n: usize, d: usize) -> Vec<T> {
+    let mut x = vec![T::ZERO; n * d];
+    lattice_normals(&mut Stream::new(seed, purpose, indices), 0, d, &mut x);
+    x
 }
 
 impl<T: Real> Samples<T> {

@@ -96,15 +96,16 @@ pub enum Keep {
     Best,
 }
 
-/// How the points of a training batch are drawn from a measure.
+/// How the samples of a training step are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum Sampling {
-    /// Independently, by weight (the paper).
+    /// Independently: x ~ ρ, and y ~ ν_i by weight (the paper).
     Independent,
-    /// Without repetition where the measure has equal weights and enough points, which lowers the noise.
-    Distinct,
+    /// x on a randomly shifted lattice of normals, y one from each of `batch` parts of ν_i of equal mass. Sums over a
+    /// batch keep their expectation; a step has less noise, and less of the bias that the noise of a batch brings.
+    Stratified,
 }
 
 /// The tangent start.
@@ -212,7 +213,7 @@ impl Settings {
             schedule: Schedule::Cosine { warmup: 50 },
             times: TimeUpdate::Majorise(0.3),
             gauge: true,
-            sampling: Sampling::Distinct,
+            sampling: Sampling::Stratified,
             margin: 1e-3,
             through_eigenvalue: true,
             lambda_intersection: 1.0,

@@ -13,7 +13,7 @@ use crate::nn::Jets;
 use crate::ot::{Divergences, Points, Report, Status};
 use crate::pool::for_each;
 use crate::real::Real;
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Purpose, Stream, lattice_normals};
 
 /// One measure of a step.
 #[derive(Clone, Debug)]
@@ -29,7 +29,6 @@ struct Slot<T> {
     report: Report,
     value: f64,
     along: f64,
-    scratch: Vec<u32>,
 }
 
 /// What a step saw.
@@ -89,7 +88,6 @@ impl<T: Real> Stepper<T> {
             report: Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 },
             value: 0.0,
             along: 0.0,
-            scratch: vec![],
         };
         let visits = settings.measures.min(n);
         Stepper {
@@ -109,9 +107,15 @@ impl<T: Real> Stepper<T> {
     /// different components and starts apart.
     pub fn draw(&mut self, data: &Data<T>, settings: &Settings, run: u32, step: usize) {
         let (seed, at) = (settings.seed, step as u32);
-        for work in &mut self.works {
-            let mut stream = Stream::new(seed, Purpose::Reference, [run, at, work.chunk.first as u32]);
-            work.chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
+        let stratified = settings.sampling == Sampling::Stratified;
+        for Work { chunk, .. } in &mut self.works {
+            if stratified {
+                let d = data.dim;
+                lattice_normals(&mut Stream::new(seed, Purpose::Reference, [run, at, 0]), chunk.first, d, &mut chunk.x);
+            } else {
+                let mut stream = Stream::new(seed, Purpose::Reference, [run, at, chunk.first as u32]);
+                chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
+            }
         }
         // Whole rounds over the measures in random order, no measure twice in a step.
         let (n, visits) = (self.order.len(), self.slots.len());
@@ -122,11 +126,15 @@ impl<T: Real> Stepper<T> {
             Stream::new(seed, Purpose::Order, [run, epoch as u32, 0]).shuffle_front(&mut self.order, n);
             self.epoch = epoch;
         }
-        let distinct = settings.sampling == Sampling::Distinct;
         for (slot, &index) in self.slots.iter_mut().zip(&self.order[place * visits..]) {
             slot.index = index as usize;
             let mut stream = Stream::new(seed, Purpose::Measure, [run, at, index]);
-            data.sources[slot.index].draw(&mut stream, distinct, &mut slot.scratch, &mut slot.y);
+            let source = &data.sources[slot.index];
+            if stratified {
+                source.draw_stratified(&mut stream, &mut slot.y);
+            } else {
+                source.draw(&mut stream, &mut slot.y);
+            }
             slot.epsilon = data.epsilon(&settings.sinkhorn.epsilon, &slot.y);
         }
     }

@@ -4,7 +4,7 @@ use super::constraint::Earlier;
 use super::data::Data;
 use super::geodesic::{Architecture, Geodesic};
 use super::regression::{Network, from_list, regress};
-use super::samples::{Samples, reference};
+use super::samples::{Samples, lattice};
 use super::settings::{Settings, Start};
 use super::state::State;
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ pub(crate) fn barycentre<T: Real>(data: &Data<T>, settings: &Settings) -> Vec<T>
     let mut cloud = Vec::with_capacity(n * d);
     for _ in 0..n {
         let source = stream.below(data.sources.len());
-        data.sources[source].draw(&mut stream, false, &mut vec![], &mut one);
+        data.sources[source].draw(&mut stream, &mut one);
         cloud.extend_from_slice(one.coords());
     }
     for round in 0..settings.tangent.rounds {
@@ -74,7 +74,7 @@ fn fields<T: Real>(data: &Data<T>, settings: &Settings, cloud: &[T], round: u32)
         for (i, source) in sources {
             let mut stream = Stream::new(settings.seed, Purpose::Tangent, [1, round, i as u32]);
             let mut y = Points::buffer(n, d);
-            source.draw(&mut stream, true, &mut vec![], &mut y);
+            source.draw_stratified(&mut stream, &mut y);
             let epsilon = data.epsilon(&settings.sinkhorn.epsilon, &y);
             let mut field = vec![T::ZERO; n * d];
             job.solver.gradient(&x, &y, epsilon, &settings.sinkhorn, None, &mut field);
@@ -102,7 +102,7 @@ impl<T: Real> TangentSpace<T> {
     /// that point and is orthogonal to the earlier ones there.
     fn at_meeting(data: &Data<T>, settings: &Settings, earlier: &[Earlier<T>], time: f64, run: u32) -> Self {
         let (n, d) = (settings.tangent.points, data.dim);
-        let x: Vec<T> = reference(settings.seed, Purpose::Tangent, [2, run, 0], n, d);
+        let x: Vec<T> = lattice(settings.seed, Purpose::Tangent, [2, run, 0], n, d);
         let velocities: Vec<Samples<T>> = earlier.iter().map(|e| Samples::new(&e.geodesic, &x)).collect();
         let mut cloud = vec![T::ZERO; n * d];
         velocities[0].at(time, &mut cloud);
@@ -269,7 +269,7 @@ fn fit_phi<T: Real>(geodesic: &mut Geodesic<T>, settings: &Settings, cloud: &[T]
     let n = cloud.len() / d;
     let mut draws: Vec<(Vec<T>, Vec<T>)> = vec![(vec![], vec![]); PAIRINGS];
     for_each(&mut draws, true, |k, (x, targets)| {
-        *x = reference(settings.seed, Purpose::Tangent, [3, run, k as u32], n, d);
+        *x = lattice(settings.seed, Purpose::Tangent, [3, run, k as u32], n, d);
         let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2)).sum::<f64>();
         let cost: Vec<f64> = x.chunks_exact(d).flat_map(|a| cloud.chunks_exact(d).map(move |b| square(a, b))).collect();
         *targets = assignment(&cost, n).into_iter().flat_map(|j| cloud[j * d..(j + 1) * d].to_vec()).collect();
@@ -294,7 +294,7 @@ fn copy_meeting_point<T: Real>(
     geodesic.phi.copy_from_slice(&first.phi);
     let mut pairs = |step: usize, x: &mut [T], y: &mut [T]| {
         let n = x.len() / data.dim;
-        x.copy_from_slice(&reference::<T>(settings.seed, Purpose::Tangent, [6, run, step as u32], n, data.dim));
+        x.copy_from_slice(&lattice::<T>(settings.seed, Purpose::Tangent, [6, run, step as u32], n, data.dim));
         Samples::new(first, x).at(meeting, y);
     };
     regress(geodesic, Network::Phi, settings.tangent.regression, &mut pairs);

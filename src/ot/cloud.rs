@@ -106,6 +106,14 @@ impl<T: Real> Cloud<T> {
     }
 }
 
+/// Rows in an order in which neighbours in the list are neighbours in space: that of a [`Cloud`].
+pub(crate) fn spatial_order<T: Real>(coords: &[T], d: usize) -> Vec<u32> {
+    let n = coords.len() / d;
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    halve(coords, d, &mut order, &mut vec![0; n]);
+    order
+}
+
 /// A number that sorts as the coordinate does (as f32, which is enough for an order), ties by index.
 fn key<T: Real>(value: T, index: u32) -> u64 {
     let bits = (value.to_f64() as f32).to_bits();

@@ -4,7 +4,7 @@ use super::cloud::Cloud;
 use super::points::{Points, mean_into};
 use super::problem::Pair;
 use super::solver::{Solve, Stop};
-use super::{Report, Sinkhorn};
+use super::{Report, Sinkhorn, Status};
 use crate::error::{Error, Result};
 use crate::pool::join;
 use crate::real::Real;
@@ -92,17 +92,13 @@ fn solve<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn, start: Opti
     let mut gradient = vec![T::ZERO; x.coords().len()];
     let (cross, own) = work.gradient(x, y, epsilon, settings, start, &mut gradient);
     let target = work.target(settings);
-    let value = work.value();
-    Ok(Divergence {
-        value: value.xy - 0.5 * value.xx - 0.5 * value.yy,
-        ot_xy: value.xy,
-        ot_xx: value.xx,
-        ot_yy: value.yy,
-        epsilon,
-        gradient,
-        potentials: work.potentials(),
-        report: cross.and(own).and(target),
-    })
+    let (ot, potentials) = (work.value(), work.potentials());
+    let value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
+    let mut report = cross.and(own).and(target);
+    if !(value.is_finite() && gradient.iter().chain(&potentials.f).chain(&potentials.g).all(|v| v.is_finite())) {
+        report.status = Status::Diverged;
+    }
+    Ok(Divergence { value, ot_xy: ot.xy, ot_xx: ot.xx, ot_yy: ot.yy, epsilon, gradient, potentials, report })
 }
 
 /// The three OT terms.

@@ -20,6 +20,7 @@ mod softmin;
 mod solver;
 
 pub use assignment::assignment;
+pub(crate) use cloud::spatial_order;
 pub(crate) use divergence::Divergences;
 pub use divergence::{Divergence, Potentials, divergence, divergence_from};
 pub use epsilon::Epsilon;
@@ -113,10 +114,13 @@ impl Report {
         Report {
             status: self.status.worse(other.status),
             iterations: self.iterations.max(other.iterations),
-            marginal_error: if self.marginal_error >= other.marginal_error {
-                self.marginal_error
-            } else {
+            // The larger one; NaN wins.
+            marginal_error: if self.marginal_error <= other.marginal_error {
                 other.marginal_error
+            } else if other.marginal_error.is_nan() {
+                f64::NAN
+            } else {
+                self.marginal_error
             },
         }
     }

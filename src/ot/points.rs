@@ -73,21 +73,27 @@ impl<T: Real> Points<T> {
     }
 
     /// At most `n` points spread evenly over the list, with their weights.
-    pub(crate) fn front(&self, n: usize) -> Self {
+    pub(crate) fn thinned(&self, n: usize) -> Self {
         if self.len() <= n {
             return self.clone();
         }
-        let rows = (0..n).map(|k| k * self.len() / n);
-        let coords: Vec<T> =
-            rows.clone().flat_map(|i| self.coords[i * self.dim..(i + 1) * self.dim].to_vec()).collect();
-        let mut weights: Vec<f64> = rows.map(|i| self.weights[i].to_f64()).collect();
+        let rows: Vec<u32> = (0..n).map(|k| (k * self.len() / n) as u32).collect();
+        let Points { coords, weights, dim } = self.rows(&rows);
+        let mut weights: Vec<f64> = widen(&weights);
         let sum: f64 = weights.iter().sum();
         if sum > 0.0 {
             weights.iter_mut().for_each(|w| *w /= sum);
         } else {
             weights.fill(1.0 / n as f64);
         }
-        Points { coords, weights: cast(&weights), dim: self.dim }
+        Points { coords, weights: cast(&weights), dim }
+    }
+
+    /// The points of some rows with the weights that they have here.
+    pub(crate) fn rows(&self, rows: &[u32]) -> Self {
+        let row = |&i: &u32| &self.coords[i as usize * self.dim..(i as usize + 1) * self.dim];
+        let coords = rows.iter().flat_map(row).copied().collect();
+        Points { coords, weights: rows.iter().map(|&i| self.weights[i as usize]).collect(), dim: self.dim }
     }
 
     /// The coordinates, to be overwritten with finite numbers.

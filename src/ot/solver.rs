@@ -2,7 +2,7 @@
 
 use super::cloud::Cloud;
 use super::mixing::{LARGEST, Mixing};
-use super::problem::{Pair, Problem, Storage};
+use super::problem::{Pair, Problem, ROOM, Storage};
 use super::{Report, Status};
 use crate::real::Real;
 
@@ -13,8 +13,6 @@ pub(crate) struct Stop {
     pub max_iterations: usize,
 }
 
-/// β above this is absorbed into the kernel: tiles were dropped for β near 0.
-const ABSORB: f64 = 8.0;
 /// Points below which a cloud has no coarser one.
 const SMALLEST: usize = 512;
 /// ε of the coarse problem relative to the fine one, and how well it is solved.
@@ -84,20 +82,20 @@ impl<T: Real> Solve<T> {
         loop {
             let sweep = problem.sweep(pair, beta, r);
             report.iterations += 1;
-            report.marginal_error = sweep.error;
-            if sweep.error <= stop.tolerance {
+            report.marginal_error = sweep.error + sweep.unsure;
+            if report.marginal_error <= stop.tolerance {
                 report.status = Status::Converged;
+                return report;
+            }
+            if sweep.error.is_nan() || sweep.lost && !problem.is_finite(pair) {
+                report.status = Status::Diverged;
                 return report;
             }
             if report.iterations >= stop.max_iterations {
                 return report;
             }
-            if sweep.error.is_nan() {
-                report.status = Status::Diverged;
-                return report;
-            }
             if sweep.lost {
-                // Some column is out of the stored kernel's reach: one exact iteration in the log domain.
+                // Some row or column is out of the stored kernel's reach: one exact iteration in the log domain.
                 problem.absorb(pair, beta);
                 problem.relax(pair);
                 mixing.restart();
@@ -107,7 +105,8 @@ impl<T: Real> Solve<T> {
             mixing.step(pair.isa, &pair.y.weights, beta, r, sweep.error, sweep.dual);
             let drift = beta.iter().fold(0.0, |a: f64, v| a.max(v.to_f64().abs()));
             debug_assert!(drift <= LARGEST);
-            if drift > ABSORB {
+            // Tiles were dropped for β and δ near 0.
+            if drift.max(sweep.drift) > ROOM {
                 mixing.absorbed(beta);
                 problem.absorb(pair, beta);
                 problem.build(pair);
@@ -135,16 +134,115 @@ impl<T: Real> Solve<T> {
                 report.status = Status::Converged;
                 return report;
             }
-            if report.iterations >= stop.max_iterations {
-                return report;
-            }
             if report.marginal_error.is_nan() {
                 report.status = Status::Diverged;
+                return report;
+            }
+            if report.iterations >= stop.max_iterations {
                 return report;
             }
             let half = T::from_f64(0.5);
             for (b, &d) in beta.iter_mut().zip(&problem.df).take(n) {
                 *b = half * (*b + d);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::tests::{cloud, dense};
+    use super::*;
+    use crate::simd::Isa;
+
+    const MEMORY: usize = 1 << 26;
+
+    fn pair<'a, T>(x: &'a Cloud<T>, y: &'a Cloud<T>) -> Pair<'a, T> {
+        Pair { isa: Isa::best(), x, y }
+    }
+
+    /// The reported error is that of the plan, densely, wherever the solve stops; so are the rows.
+    #[test]
+    fn reports_are_true() {
+        let (x, y) = (cloud::<f64>(5, 90, 3, 7, 3.0), cloud::<f64>(6, 70, 3, 9, 3.0));
+        for memory in [MEMORY, 0] {
+            for max_iterations in [1, 2, 5, 20, 60] {
+                let mut solve = Solve::default();
+                let report = solve.cross(pair(&x, &y), memory, Stop { tolerance: 1e-12, max_iterations });
+                assert_eq!((report.iterations, report.status), (max_iterations, Status::MaxIterations));
+                let beta = vec![0.0; y.padded()];
+                let mut mixed = solve.beta.clone();
+                solve.problem.absorb(pair(&x, &y), &mut mixed);
+                let exact = dense(pair(&x, &y), &solve.problem.f, &solve.problem.g, &beta);
+                assert!((exact.error / report.marginal_error - 1.0).abs() < 1e-6, "{} {report:?}", exact.error);
+                assert!(exact.delta.iter().all(|d| d.abs() < 1e-10));
+            }
+        }
+    }
+
+    /// Squares beyond the range are found out in the first iteration, whatever the storage.
+    #[test]
+    fn overflow_ends_a_solve() {
+        let (x, y) = (cloud::<f32>(12, 20, 2, 100, 1.0), cloud::<f32>(13, 30, 2, 100, 1e25));
+        for memory in [MEMORY, 0] {
+            let stop = Stop { tolerance: 1e-3, max_iterations: 1 };
+            let report = Solve::default().cross(pair(&x, &y), memory, stop);
+            assert_eq!((report.status, report.iterations), (Status::Diverged, 1));
+        }
+    }
+
+    /// Started at its solution a solve ends in its first iteration; the start is given in the order of the input.
+    #[test]
+    fn warm_start_at_the_solution() {
+        let (x, y) = (cloud::<f64>(7, 60, 2, 100, 3.0), cloud::<f64>(8, 45, 2, 100, 3.0));
+        let stop = Stop { tolerance: 1e-8, max_iterations: 5000 };
+        let mut solve = Solve::default();
+        assert!(solve.cross(pair(&x, &y), MEMORY, stop).iterations > 5);
+        let mut beta = solve.beta.clone();
+        let (_, sorted) = solve.problem.potentials(pair(&x, &y), &mut beta);
+        let mut g = vec![0.0; y.n];
+        y.order.iter().zip(sorted).for_each(|(&j, &v)| g[j as usize] = v / 0.37);
+        for memory in [MEMORY, 0] {
+            let stop = Stop { tolerance: 1.01e-8, max_iterations: 5000 };
+            let report = Solve::default().warm(pair(&x, &y), memory, stop, &g, 0.37);
+            assert_eq!((report.iterations, report.status), (1, Status::Converged));
+        }
+    }
+
+    /// The symmetric iteration halves the error, at least, each time.
+    #[test]
+    fn symmetric_rate() {
+        for (n, scale) in [(1, 1.0), (17, 0.5), (60, 1.0), (130, 3.0), (130, 30.0)] {
+            let x = cloud::<f64>(9, n, 2, 5, scale);
+            let error = |max_iterations: usize| {
+                let stop = Stop { tolerance: 1e-13, max_iterations };
+                Solve::default().symmetric(pair(&x, &x), MEMORY, stop).marginal_error
+            };
+            let errors: Vec<f64> = (1..=30).map(error).collect();
+            for pair in errors.windows(2).skip(2) {
+                assert!(pair[1] <= 0.5001 * pair[0] || pair[1] <= 1e-13, "{n} {scale}: {errors:?}");
+            }
+        }
+    }
+
+    /// A solve keeps its memory from one problem to the next, larger or smaller, and nothing else.
+    #[test]
+    fn reused_memory_leaves_no_trace() {
+        let stop = Stop { tolerance: 1e-4, max_iterations: 40 };
+        let mut kept = Solve::<f32>::default();
+        for (k, (n, m, d)) in
+            [(600, 700, 3), (17, 33, 2), (1, 1, 1), (700, 520, 2), (15, 600, 5), (64, 64, 3)].into_iter().enumerate()
+        {
+            let (x, y) = (cloud(10, n, d, 8, 4.0), cloud(11, m, d, 9, 4.0));
+            for memory in [MEMORY, 0] {
+                let mut fresh = Solve::default();
+                let reports = [&mut kept, &mut fresh].map(|s| s.cross(pair(&x, &y), memory, stop));
+                assert_eq!(reports[0], reports[1], "problem {k}");
+                assert_eq!(kept.beta, fresh.beta);
+                let values = [&kept, &fresh].map(|s| s.problem.dual_sums(pair(&x, &y), &s.beta));
+                assert_eq!(values[0], values[1]);
+                let reports = [&mut kept, &mut fresh].map(|s| s.symmetric(pair(&x, &x), memory, stop));
+                assert_eq!((reports[0], &kept.beta), (reports[1], &fresh.beta));
             }
         }
     }

@@ -12,7 +12,7 @@ pub(crate) mod slices;
 pub(crate) mod x86;
 
 pub use crate::real::sealed::Vector;
-use lanes::Lanes;
+pub(crate) use lanes::Lanes;
 use std::fmt;
 
 /// Columns of a tile and the unit to which slices are padded: a multiple of every vector's lanes.

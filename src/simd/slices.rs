@@ -122,3 +122,67 @@ fn add_column_sums_body<V: Vector>(rows: &[V::Scalar], sums: &mut [V::Scalar]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Stream};
+    use crate::simd::{Isa, Lanes};
+
+    /// A function on an instruction set, or on NEON's code path where there is none.
+    macro_rules! on {
+        ($isa:expr, $name:ident, $body:ident, $($arg:expr),*) => {
+            match $isa {
+                Some(isa) => $name(isa, $($arg),*),
+                None => $body::<Lanes<T, true>>($($arg),*),
+            }
+        };
+    }
+
+    fn against_scalars<T: Real>(isa: Option<Isa>, n: usize)
+    where
+        Lanes<T, true>: Vector<Scalar = T>,
+    {
+        let (ulp, what) = (T::EPSILON.to_f64(), format!("{isa:?} {} {n}", T::NAME));
+        let mut s = Stream::new(3, Purpose::Sample, [n as u32, 0, 0]);
+        let mut random = |n: usize| -> Vec<T> { (0..n).map(|_| T::from_f64(s.normal())).collect() };
+        let (a, b, c, rows) = (random(n), random(n), random(n), random(7 * n));
+        let relative = |found: &[T], exact: &dyn Fn(usize) -> f64| {
+            let error = |k: usize| (found[k].to_f64() - exact(k)).abs() / exact(k).abs().max(1.0);
+            (0..n).map(error).fold(0.0, f64::max)
+        };
+        let mut e = a.clone();
+        on!(isa, exp2_in_place, exp2_body, &mut e);
+        assert!(relative(&e, &|k| a[k].to_f64().exp2()) < 4.0 * ulp, "exp2 {what}");
+        let mut l = e.clone();
+        on!(isa, log2_in_place, log2_body, &mut l);
+        assert!(relative(&l, &|k| e[k].to_f64().log2()) < 4.0 * ulp, "log2 {what}");
+        let mut product = vec![T::ZERO; n];
+        on!(isa, mul, mul_body, &mut product, &a, &b);
+        assert!((0..n).all(|k| product[k] == a[k] * b[k]), "mul {what}");
+        let mut in_place = a.clone();
+        on!(isa, mul_in_place, mul_in_place_body, &mut in_place, &b);
+        assert_eq!(in_place, product, "mul_in_place {what}");
+        let terms = || (0..n).map(|k| a[k].to_f64() * b[k].to_f64() * c[k].to_f64());
+        let (exact, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
+        // Runs of 512 in four lanes or more: at most 128 roundings of a partial sum, and two of a term.
+        let dot = on!(isa, weighted_dot, weighted_dot_body, &a, &b, &c);
+        assert!((dot - exact).abs() <= 130.0 * ulp * size, "dot {what}");
+        if n > 0 {
+            let mut sums = a.clone();
+            on!(isa, add_column_sums, add_column_sums_body, &rows, &mut sums);
+            let exact = |k: usize| a[k].to_f64() + (0..7).map(|r| rows[r * n + k].to_f64()).sum::<f64>();
+            assert!(relative(&sums, &exact) < 30.0 * ulp, "column sums {what}");
+        }
+    }
+
+    #[test]
+    fn every_function_against_scalars() {
+        for isa in Isa::available().into_iter().map(Some).chain([None]) {
+            for n in [0, 1, 3, 4, 15, 16, 17, 130, 511, 513, 1030] {
+                against_scalars::<f32>(isa, n);
+                against_scalars::<f64>(isa, n);
+            }
+        }
+    }
+}
