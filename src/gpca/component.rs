@@ -74,7 +74,8 @@ pub struct Component<T> {
     pub clipped: f64,
     /// Share of the training's Sinkhorn solves that did not reach their tolerance.
     pub unconverged: f64,
-    /// Starts that were tried, with the cost that each reached on the evaluation points; the first is the one kept.
+    /// Starts that were tried, with the cost that each reached on the fixed, even points on which states are compared
+    /// (lower than `cost`: even points are nearer to the measures than fresh samples); the first is the one kept.
     pub starts: Vec<(String, f64)>,
     /// Cost of the kept start before any training, on the same points.
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]

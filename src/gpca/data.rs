@@ -66,13 +66,13 @@ fn compare(a: &[f64], b: &[f64]) -> Ordering {
     a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
 }
 
-/// The same measure with its points sorted and equal points merged.
+/// The same measure with its points sorted, equal points merged and points of weight 0 left out.
 pub(crate) fn canonical(measure: &Measure) -> Measure {
     let d = measure.dim();
     // −0 and 0 are the same place.
     let points: Vec<f64> = measure.points().iter().map(|v| v + 0.0).collect();
     let row = |i: usize| &points[i * d..(i + 1) * d];
-    let mut order: Vec<usize> = (0..measure.len()).collect();
+    let mut order: Vec<usize> = (0..measure.len()).filter(|&i| measure.weights()[i] > 0.0).collect();
     order.sort_by(|&i, &j| compare(row(i), row(j)).then(measure.weights()[i].total_cmp(&measure.weights()[j])));
     let (mut sorted, mut weights) = (Vec::with_capacity(points.len()), Vec::<f64>::new());
     for i in order {

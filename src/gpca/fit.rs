@@ -204,7 +204,8 @@ impl<T: Real> Fit<T> {
         let scale = self.data.frame.scale;
         let meeting = match self.position.components.as_slice() {
             [] => 0.0,
-            [first] => first.times.iter().sum::<f64>() / first.times.len() as f64 / scale,
+            // In the engine's order: a sum in the caller's would round differently.
+            [first] => self.data.order.iter().map(|&i| first.times[i]).sum::<f64>() / first.times.len() as f64 / scale,
             [_, second, ..] => second.meeting.map_or(0.0, |m| m.0 / scale),
         };
         let started = start(which, &self.data, &self.settings, &self.earlier, meeting, self.run())?;

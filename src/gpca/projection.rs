@@ -2,7 +2,7 @@
 
 use super::interval::Interval;
 use super::samples::Samples;
-use crate::ot::{Divergences, Points, Report, Sinkhorn, Status};
+use crate::ot::{Divergences, Points, Report, Sinkhorn, Status, mean, variance};
 use crate::real::Real;
 
 /// A measure to project, as points in the engine's frame.
@@ -38,12 +38,27 @@ const COARSE_POINTS: usize = 256;
 const COARSE_TIMES: usize = 13;
 /// How far beyond the training times the coarse search begins to look, as a share of their span.
 const BEYOND: f64 = 0.25;
+/// How often the grid may move on: each move triples its width.
+const MOVES: usize = 40;
 /// Times are found to this share of the span of the training times.
 const PRECISION: f64 = 1e-4;
+/// The span counts as at least this share of the time that the curve needs for the distance to the target: training
+/// times may all be equal.
+const LEAST_SPAN: f64 = 0.01;
 /// Steps of the refinement; each shrinks the bracket or is a majorisation step inside it.
 const REFINE: usize = 25;
 
 const FINE: Report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
+
+/// Root mean square distance of two independent points of μ(0) and ν, over the speed: more than any sensible |t|.
+fn reach<T: Real>(samples: &Samples<T>, target: &Target<T>) -> f64 {
+    let speed = samples.speed_squared().sqrt();
+    let mut u = Points::buffer(samples.n, target.y.dim());
+    u.coords_mut().copy_from_slice(&samples.u);
+    let gap: f64 = mean(&u).iter().zip(&mean(&target.y)).map(|(a, b)| (a - b).powi(2)).sum();
+    let reach = (variance(&u) + variance(&target.y) + gap).sqrt() / speed;
+    if reach.is_finite() { reach } else { 0.0 }
+}
 
 impl<T: Real> Probe<T> {
     pub fn new() -> Self {
@@ -115,15 +130,13 @@ impl<T: Real> Probe<T> {
         (first, last): (f64, f64),
         sinkhorn: &Sinkhorn,
     ) -> Foot {
-        let span = (last - first).max(f64::MIN_POSITIVE);
-        let (mut low, mut high) = self.bracket(samples, target, interval, (first, last), sinkhorn);
+        let span = (last - first).max(LEAST_SPAN * reach(samples, target));
+        let (mut low, mut high) = self.bracket(samples, target, interval, (first, last), span, sinkhorn);
         self.begin(samples, target, sinkhorn);
         let curvature = 2.0 * samples.speed_squared();
         let mut time = 0.5 * (low + high);
-        let mut value = f64::INFINITY;
+        let (mut value, mut slope) = self.at(samples, target, time, sinkhorn);
         for _ in 0..REFINE {
-            let (h, slope) = self.at(samples, target, time, sinkhorn);
-            value = h;
             if slope > 0.0 {
                 high = time
             } else {
@@ -135,6 +148,7 @@ impl<T: Real> Probe<T> {
                 break;
             }
             time = next;
+            (value, slope) = self.at(samples, target, time, sinkhorn);
         }
         Foot { time, value, report: self.report }
     }
@@ -146,32 +160,34 @@ impl<T: Real> Probe<T> {
         target: &Target<T>,
         interval: &Interval,
         (first, last): (f64, f64),
+        span: f64,
         sinkhorn: &Sinkhorn,
     ) -> (f64, f64) {
-        let span = (last - first).max(f64::MIN_POSITIVE);
         let coarse = samples.front(COARSE_POINTS);
         let few = Target { y: target.y.thinned(COARSE_POINTS), epsilon: target.epsilon };
         self.begin(&coarse, &few, sinkhorn);
         let mut low = interval.clip(first - BEYOND * span).0;
         let mut high = interval.clip(last + BEYOND * span).0;
+        let cells = COARSE_TIMES - 1;
+        let mut moves = 0;
         loop {
-            let step = (high - low) / (COARSE_TIMES - 1) as f64;
-            let grid = (0..COARSE_TIMES).map(|k| low + step * k as f64);
+            // The turned curve has the turned grid, bit for bit.
+            let at = |k: usize| interval.clip(((cells - k) as f64 * low + k as f64 * high) / cells as f64).0;
             let mut best = (f64::INFINITY, 0);
-            for (k, t) in grid.enumerate() {
-                let (h, _) = self.at(&coarse, &few, t, sinkhorn);
+            for k in 0..COARSE_TIMES {
+                let (h, _) = self.at(&coarse, &few, at(k), sinkhorn);
                 if h < best.0 {
                     best = (h, k);
                 }
             }
-            let width = high - low;
-            if best.1 == 0 && low > interval.low && width > 0.0 {
-                (low, high) = (interval.clip(low - width).0, low + step);
-            } else if best.1 == COARSE_TIMES - 1 && high < interval.high && width > 0.0 {
-                (low, high) = (high - step, interval.clip(high + width).0);
+            let (step, width) = (at(1) - low, high - low);
+            moves += 1;
+            if moves <= MOVES && best.1 == 0 && low > interval.low && width > 0.0 {
+                (low, high) = (interval.clip(low - 2.0 * width).0, low + step);
+            } else if moves <= MOVES && best.1 == cells && high < interval.high && width > 0.0 {
+                (low, high) = (high - step, interval.clip(high + 2.0 * width).0);
             } else {
-                let at = |k: usize| low + step * k as f64;
-                return (at(best.1.saturating_sub(1)), at((best.1 + 1).min(COARSE_TIMES - 1)));
+                return (at(best.1.saturating_sub(1)), at((best.1 + 1).min(cells)));
             }
         }
     }

@@ -284,8 +284,15 @@ impl Settings {
                 return Err(Error::parameter(name, "it is 0; give at least 1"));
             }
         }
-        if self.batch < 2 || self.evaluation_points < 2 || self.tangent.points < 2 {
-            return Err(Error::parameter("batch", "a step, an evaluation and a tangent start need at least 2 points"));
+        let points = [
+            ("batch", self.batch),
+            ("evaluation points", self.evaluation_points),
+            ("tangent points", self.tangent.points),
+        ];
+        for (name, value) in points {
+            if value < 2 {
+                return Err(Error::parameter(name, format!("it is {value}; give at least 2")));
+            }
         }
         if self.hidden.is_empty() || self.hidden.contains(&0) {
             return Err(Error::parameter("hidden", "give at least one hidden layer, none of width 0"));

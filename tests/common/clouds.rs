@@ -1,0 +1,38 @@
+//! Clouds of known laws, and how recovered times compare with the true ones.
+
+use wgpca::Measure;
+use wgpca::rng::{Purpose, Stream};
+
+/// A stream of the tests' own.
+pub fn stream(seed: u64, index: u32) -> Stream {
+    Stream::new(seed, Purpose::Sample, [0xC10D, index, 0])
+}
+
+/// `n` standard normal numbers.
+pub fn normals(stream: &mut Stream, n: usize) -> Vec<f64> {
+    (0..n).map(|_| stream.normal()).collect()
+}
+
+/// A measure of equal weights.
+pub fn measure(name: impl Into<String>, points: Vec<f64>, dim: usize) -> Measure {
+    Measure::uniform(name, points, dim).unwrap()
+}
+
+fn mean(x: &[f64]) -> f64 {
+    x.iter().sum::<f64>() / x.len() as f64
+}
+
+fn covariance(x: &[f64], y: &[f64]) -> f64 {
+    let (mx, my) = (mean(x), mean(y));
+    x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum::<f64>() / x.len() as f64
+}
+
+/// Pearson's correlation.
+pub fn correlation(x: &[f64], y: &[f64]) -> f64 {
+    covariance(x, y) / (covariance(x, x) * covariance(y, y)).sqrt()
+}
+
+/// Slope of the least-squares line of y over x.
+pub fn slope(y: &[f64], x: &[f64]) -> f64 {
+    covariance(x, y) / covariance(x, x)
+}
