@@ -37,8 +37,10 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every `crate::name` of a source text, outside comments.
+/// Every `crate::name` of a source text, outside comments and the tests at its end.
 fn imports(text: &str) -> Vec<String> {
+    let end = text.find("#[cfg(test)]\nmod tests {").or(text.find("#[cfg(test)]\npub(crate) mod tests {"));
+    let text = &text[..end.unwrap_or(text.len())];
     let code: Vec<&str> = text.lines().map(|l| l.split("//").next().unwrap()).collect();
     let code = code.join("\n");
     let name = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
@@ -80,4 +82,5 @@ fn the_command_line_is_a_user() {
 #[test]
 fn the_reader_of_imports_sees_them() {
     assert_eq!(imports("use crate::ot::Points; // crate::nn\nlet x = crate::real::dot(a);"), ["ot", "real"]);
+    assert_eq!(imports("use crate::ot;\n#[cfg(test)]\nmod tests {\n    use crate::rng;\n}\n"), ["ot"]);
 }
