@@ -1,10 +1,10 @@
 //! What components cost on fresh samples, and the yardsticks beside it.
 
-use super::data::Source;
 use super::geodesic::Geodesic;
 use super::interval::Interval;
 use super::projection::{Foot, Probe, Target};
 use super::samples::{Samples, lattice, reference};
+use super::source::Source;
 use crate::ot::{Points, Sinkhorn, Status};
 use crate::pool::for_each;
 use crate::real::Real;

@@ -7,6 +7,7 @@ mod data;
 mod evaluate;
 mod finish;
 mod fit;
+mod frame;
 mod geodesic;
 mod interval;
 mod model;
@@ -15,6 +16,7 @@ mod projection;
 mod regression;
 mod samples;
 mod settings;
+mod source;
 mod spectrum;
 mod state;
 mod step;
@@ -22,8 +24,8 @@ mod tangent;
 mod work;
 
 pub use component::{Component, FitStatus};
-pub use data::Frame;
 pub use fit::{Event, Fit, fit};
+pub use frame::Frame;
 pub use geodesic::{Architecture, Geodesic};
 pub use model::{Evaluation, Model, Projection};
 #[cfg(feature = "io")]

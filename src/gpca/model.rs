@@ -1,12 +1,14 @@
 //! What a fitted model can do: project, sample, score, evaluate.
 
 use super::component::{Component, explained};
-use super::data::{Frame, Source, canonical, epsilon, same_dimension};
+use super::data::{epsilon, same_dimension};
 use super::evaluate::{Curve, Measures};
 use super::finish::final_sinkhorn;
+use super::frame::Frame;
 use super::projection::Foot;
 use super::samples::{Samples, reference};
 use super::settings::{Preset, Settings};
+use super::source::{Source, canonical};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::{Points, Sinkhorn, Status};

@@ -1,0 +1,191 @@
+//! One measure, in an order that does not depend on the user's, and draws from it.
+
+use super::frame::Frame;
+use crate::measure::Measure;
+use crate::ot::{Points, spatial_order};
+use crate::real::Real;
+use crate::rng::Stream;
+use std::cmp::Ordering;
+
+/// Order of lists of numbers.
+pub(crate) fn compare(a: &[f64], b: &[f64]) -> Ordering {
+    a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
+}
+
+/// The same measure with its points sorted, equal points merged and points of weight 0 left out.
+pub(crate) fn canonical(measure: &Measure) -> Measure {
+    let d = measure.dim();
+    // −0 and 0 are the same place.
+    let points: Vec<f64> = measure.points().iter().map(|v| v + 0.0).collect();
+    let row = |i: usize| &points[i * d..(i + 1) * d];
+    let mut order: Vec<usize> = (0..measure.len()).filter(|&i| measure.weights()[i] > 0.0).collect();
+    order.sort_by(|&i, &j| compare(row(i), row(j)).then(measure.weights()[i].total_cmp(&measure.weights()[j])));
+    let (mut sorted, mut weights) = (Vec::with_capacity(points.len()), Vec::<f64>::new());
+    for i in order {
+        if let Some(last) = weights.last_mut().filter(|_| sorted[sorted.len() - d..] == *row(i)) {
+            *last += measure.weights()[i];
+        } else {
+            sorted.extend_from_slice(row(i));
+            weights.push(measure.weights()[i]);
+        }
+    }
+    Measure::weighted(measure.name(), sorted, d, weights).unwrap_or_else(|_| measure.clone())
+}
+
+/// One measure, ready to be drawn from.
+#[derive(Clone, Debug)]
+pub(crate) struct Source<T> {
+    /// Distinct points, equal ones merged, neighbours in the list neighbours in space.
+    pub points: Points<T>,
+    cumulative: Vec<f64>,
+    uniform: bool,
+}
+
+impl<T: Real> Source<T> {
+    /// A canonical measure in a frame.
+    pub fn new(measure: &Measure, frame: &Frame) -> Self {
+        let points = Points::normalised(measure, &frame.centre, frame.scale);
+        let order = spatial_order(points.coords(), points.dim());
+        let mut sum = 0.0;
+        let cumulative = order.iter().map(|&i| {
+            sum += measure.weights()[i as usize];
+            sum
+        });
+        let first = measure.weights()[0];
+        let uniform = measure.weights().iter().all(|w| (w / first - 1.0).abs() < 1e-12);
+        Source { cumulative: cumulative.collect(), uniform, points: points.rows(&order) }
+    }
+
+    fn row(&self, i: usize) -> &[T] {
+        let d = self.points.dim();
+        &self.points.coords()[i * d..(i + 1) * d]
+    }
+
+    /// Fills `out` with independent draws.
+    pub fn draw(&self, stream: &mut Stream, out: &mut Points<T>) {
+        let d = out.dim();
+        for to in out.coords_mut().chunks_exact_mut(d) {
+            to.copy_from_slice(self.row(stream.weighted(&self.cumulative)));
+        }
+    }
+
+    /// Fills `out` with one draw from each of as many parts of equal mass, neighbours in space: together they stand for
+    /// the measure far better than independent draws, and every point has its share of them in expectation.
+    pub fn draw_stratified(&self, stream: &mut Stream, out: &mut Points<T>) {
+        let (m, d) = (out.len() as f64, out.dim());
+        let total = self.cumulative.last().copied().unwrap_or(0.0);
+        let mut i = 0;
+        for (j, to) in out.coords_mut().chunks_exact_mut(d).enumerate() {
+            let target = (j as f64 + stream.uniform()) / m * total;
+            while i + 1 < self.cumulative.len() && self.cumulative[i] <= target {
+                i += 1;
+            }
+            to.copy_from_slice(self.row(i));
+        }
+    }
+
+    /// All points with their weights if there are no more than `m`, else `m` stratified draws.
+    pub fn representatives(&self, stream: &mut Stream, m: usize) -> Points<T> {
+        if self.points.len() <= m {
+            return self.points.clone();
+        }
+        let mut out = Points::buffer(m, self.points.dim());
+        self.draw_stratified(stream, &mut out);
+        out
+    }
+
+    /// A sample as chance gives it: all points with their weights if there are no more than `m`, else `m` draws,
+    /// distinct ones if the weights are equal.
+    pub fn sample(&self, stream: &mut Stream, m: usize) -> Points<T> {
+        if self.points.len() <= m { self.points.clone() } else { self.at_random(stream, m) }
+    }
+
+    /// Two independent samples for a noise floor: disjoint halves of 2m distinct draws where that can be, else two
+    /// times m independent draws.
+    pub fn two_samples(&self, stream: &mut Stream, m: usize) -> (Points<T>, Points<T>) {
+        let (n, d) = (self.points.len(), self.points.dim());
+        let half = if self.uniform { m.min(n / 2) } else { m }.max(1);
+        let both = self.at_random(stream, 2 * half);
+        let (mut a, mut b) = (Points::buffer(half, d), Points::buffer(half, d));
+        let (first, second) = both.coords().split_at(half * d);
+        a.coords_mut().copy_from_slice(first);
+        b.coords_mut().copy_from_slice(second);
+        (a, b)
+    }
+
+    /// `m` draws: distinct where equal weights and the number of points allow, else independent.
+    fn at_random(&self, stream: &mut Stream, m: usize) -> Points<T> {
+        let (n, d) = (self.points.len(), self.points.dim());
+        let mut out = Points::buffer(m, d);
+        if self.uniform && n >= m {
+            let mut order: Vec<usize> = (0..n).collect();
+            stream.shuffle_front(&mut order, m);
+            out.coords_mut().chunks_exact_mut(d).zip(order).for_each(|(to, i)| to.copy_from_slice(self.row(i)));
+        } else {
+            self.draw(stream, &mut out);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Purpose;
+
+    #[test]
+    fn duplicates_merge_to_the_same_measure() {
+        let once = Measure::uniform("m", vec![1.0, 2.0, 3.0], 1).unwrap();
+        let twice = Measure::uniform("m", vec![3.0, 1.0, 2.0, 2.0, 1.0, 3.0], 1).unwrap();
+        assert_eq!(canonical(&once), canonical(&twice));
+    }
+
+    #[test]
+    fn stratified_draws_are_unbiased_and_even() {
+        let (n, m, d) = (300, 64, 2);
+        let mut s = Stream::new(2, Purpose::Measure, [0; 3]);
+        let points: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
+        let weights: Vec<f64> = (0..n).map(|i| if i % 7 == 0 { 0.0 } else { 0.2 + s.uniform() }).collect();
+        let measure = canonical(&Measure::weighted("m", points, d, weights).unwrap());
+        let source: Source<f64> = Source::new(&measure, &Frame::identity(d));
+        let mut out = Points::buffer(m, d);
+        let rounds = 4000;
+        let (mut shares, mut errors) = (vec![0.0; n], [0.0; 2]);
+        let exact = crate::ot::mean(&source.points);
+        for seed in 0..rounds {
+            let mut s = Stream::new(seed, Purpose::Measure, [1; 3]);
+            source.draw_stratified(&mut s, &mut out);
+            let place = |p: &[f64]| (0..n).find(|&i| source.row(i) == p).unwrap();
+            out.coords().chunks_exact(d).for_each(|p| shares[place(p)] += 1.0 / (m as f64 * rounds as f64));
+            errors[0] += (crate::ot::mean(&out)[0] - exact[0]).powi(2);
+            source.draw(&mut s, &mut out);
+            errors[1] += (crate::ot::mean(&out)[0] - exact[0]).powi(2);
+        }
+        for (share, &w) in shares.iter().zip(source.points.weights()) {
+            assert!((share - w).abs() <= 5.0 * (w / (m as f64 * rounds as f64)).sqrt(), "{share} for {w}");
+        }
+        assert!(errors[0] < 0.1 * errors[1], "mean square errors {errors:?}");
+    }
+
+    #[test]
+    fn draws_are_distinct_where_they_can_be() {
+        let points: Vec<f64> = (0..20).map(|k| k as f64).collect();
+        let measure = Measure::uniform("m", points, 1).unwrap();
+        let source: Source<f64> = Source::new(&measure, &Frame::identity(1));
+        let mut stream = Stream::new(1, Purpose::Measure, [0; 3]);
+        let (a, b) = source.two_samples(&mut stream, 512);
+        let mut all = [a.coords(), b.coords()].concat();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        assert_eq!(all.len(), 20);
+        assert_eq!(source.sample(&mut stream, 64).len(), 20);
+        assert_eq!(source.sample(&mut stream, 5).len(), 5);
+        let weighted = Measure::weighted("w", vec![0.0, 1.0], 1, vec![0.0, 1.0]).unwrap();
+        let source: Source<f64> = Source::new(&canonical(&weighted), &Frame::identity(1));
+        let mut out = Points::buffer(8, 1);
+        source.draw(&mut stream, &mut out);
+        assert!(out.coords().iter().all(|&v| v == 1.0));
+        source.draw_stratified(&mut stream, &mut out);
+        assert!(out.coords().iter().all(|&v| v == 1.0));
+    }
+}

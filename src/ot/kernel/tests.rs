@@ -1,0 +1,152 @@
+//! Stored kernels against dense ones.
+
+use super::*;
+use crate::ot::points::Points;
+use crate::rng::{Purpose, Stream};
+use crate::simd::Lanes;
+
+const SIZES: [(usize, usize); 9] =
+    [(1, 1), (1, 130), (130, 1), (15, 17), (16, 16), (17, 15), (3, 130), (130, 15), (130, 130)];
+
+fn cloud<T: Real>(n: usize, d: usize, seed: u64) -> Cloud<T> {
+    let mut s = Stream::new(seed, Purpose::Sample, [n as u32, d as u32, 2]);
+    let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(s.normal())).collect();
+    let weights: Vec<T> = (0..n).map(|i| T::from_f64(if i % 5 == 2 { 0.0 } else { 0.1 + s.uniform() })).collect();
+    let mut cloud = Cloud::default();
+    cloud.set(&Points::weighted(&coords, d, &weights).unwrap(), &vec![0.0; d], 4.0);
+    cloud
+}
+
+/// Two clouds, potentials for which every row's largest exponent is 0 (so that no row is empty), and in f64 what
+/// the kernel must give for w and the weights of x.
+struct Twin<T> {
+    x: Cloud<T>,
+    y: Cloud<T>,
+    f: Vec<T>,
+    g: Vec<T>,
+    w: Vec<T>,
+    row_sums: Vec<f64>,
+    columns: Vec<f64>,
+    means: Vec<f64>,
+    /// Largest squared distance: exponents are rounded at that size.
+    reach: f64,
+}
+
+impl<T: Real> Twin<T> {
+    fn new(n: usize, m: usize, d: usize) -> Self {
+        let (x, y) = (cloud::<T>(n, d, 21), cloud::<T>(m, d, 22));
+        let mut s = Stream::new(23, Purpose::Sample, [n as u32, m as u32, d as u32]);
+        let minus_infinity = T::from_f64(f64::NEG_INFINITY);
+        let mut g: Vec<T> = (0..y.padded()).map(|_| T::from_f64(3.0 * s.normal())).collect();
+        g.iter_mut().zip(&y.weights).filter(|(_, b)| **b == T::ZERO).for_each(|(g, _)| *g = minus_infinity);
+        let square = |i: usize, j: usize| -> f64 {
+            (0..d).map(|k| (x.axis(k)[i].to_f64() - y.axis(k)[j].to_f64()).powi(2)).sum()
+        };
+        let mut f = vec![minus_infinity; x.padded()];
+        for (i, f) in f.iter_mut().enumerate().take(n) {
+            *f = T::from_f64(-(0..m).fold(f64::NEG_INFINITY, |a, j| a.max(g[j].to_f64() - square(i, j))));
+        }
+        let w: Vec<T> = y.weights.iter().map(|&b| b * T::from_f64((2.0 * s.normal()).exp2())).collect();
+        let k: Vec<f64> =
+            (0..n * m).map(|p| (f[p / m].to_f64() + g[p % m].to_f64() - square(p / m, p % m)).exp2()).collect();
+        let sum =
+            |i: usize, of: &dyn Fn(usize) -> f64| (0..m).map(|j| k[i * m + j] * w[j].to_f64() * of(j)).sum::<f64>();
+        let row_sums: Vec<f64> = (0..n).map(|i| sum(i, &|_| 1.0)).collect();
+        let means = (0..n * d).map(|p| sum(p / d, &|j| y.axis(p % d)[j].to_f64()) / row_sums[p / d]).collect();
+        let column = |j: usize| (0..n).map(|i| k[i * m + j] * x.weights[i].to_f64() / row_sums[i]).sum();
+        let columns = (0..m).map(column).collect();
+        let reach = (0..n * m).fold(0.0, |a: f64, p| a.max(square(p / m, p % m)));
+        Twin { x, y, f, g, w, row_sums, columns, means, reach }
+    }
+
+    /// Exponents are rounded where they are formed; entries below the cut may be missing.
+    fn compare(&self, what: &str, row_sums: &[T], columns: &[T], means: &[T]) {
+        let bound = |e: f64| e.abs() * T::EPSILON.to_f64() * (self.reach + 50.0) + 100.0 * cut::<T>().exp2();
+        let close = |kind: &str, found: &[T], exact: &[f64], factor: f64| {
+            for (k, (v, e)) in found.iter().zip(exact).enumerate() {
+                let error = (v.to_f64() - e).abs();
+                assert!(error <= factor * bound(*e), "{what}: {kind} {k} is {v}, not {e}");
+            }
+        };
+        close("row sum", row_sums, &self.row_sums, 1.0);
+        close("column", columns, &self.columns, 1.0);
+        close("mean", means, &self.means, 30.0);
+        assert!(columns[self.y.n..].iter().all(|&c| c == T::ZERO), "{what}: padding");
+    }
+}
+
+fn every_instruction_set<T: Real>()
+where
+    Lanes<T, true>: Vector<Scalar = T>,
+{
+    // One kernel for all: what an earlier, larger problem left must not show.
+    let (mut kernel, mut tiles) = (Kernel::<T>::default(), Tiles::default());
+    let mut dropped = false;
+    for (n, m) in SIZES.into_iter().rev() {
+        for d in [1, 3, 17] {
+            let twin = Twin::<T>::new(n, m, d);
+            let Twin { x, y, f, g, w, .. } = &twin;
+            let (mut sums, mut means) = (vec![T::ONE; x.padded()], vec![T::ZERO; n * d]);
+            let mut columns = vec![T::ONE; y.padded()];
+            for isa in Isa::available() {
+                let what = format!("{isa:?} {} {n} {m} {d}", T::NAME);
+                kernel.set(x, y);
+                kernel.build(isa, x, y, f, g);
+                kernel.sweep(isa, n, w, &x.weights, &mut sums, &mut columns);
+                twin.compare(&what, &sums[..n], &columns, &[]);
+                kernel.means(isa, n, w, y, &mut sums, &mut means);
+                twin.compare(&what, &sums[..n], &columns, &means);
+                assert!(sums[n..].iter().all(|&s| s == T::ONE), "{what}: padding");
+                let stored = kernel.parts.iter().fold(0, |all, tiles| all + tiles.column.len());
+                dropped |= stored < n.div_ceil(ROWS) * m.div_ceil(TILE);
+            }
+            // The code path of NEON.
+            let g_max: Vec<T> =
+                g.chunks(TILE).map(|t| t.iter().fold(g[0], |a, &v| if v > a { v } else { a })).collect();
+            let g_max = [g_max, vec![T::from_f64(f64::NEG_INFINITY); TILE]].concat();
+            let (x_boxes, y_boxes) = (&kernel.x_boxes, &kernel.y_boxes);
+            tiles.row_sums.resize(x.padded(), T::ZERO);
+            tiles.means.resize(x.padded() * d, T::ZERO);
+            build_body::<Lanes<T, true>>(Build { x, y, x_boxes, y_boxes, f, g, g_max: &g_max }, 0..n, &mut tiles);
+            sweep_body::<Lanes<T, true>>(&mut tiles, w, &x.weights);
+            let columns = tiles.scratch.clone();
+            mean_body::<Lanes<T, true>>(&mut tiles, w, Some(y));
+            twin.compare("lanes with fused additions", &tiles.row_sums[..n], &columns, &tiles.means[..n * d]);
+        }
+    }
+    assert!(dropped, "no case in which a tile can be left out");
+}
+
+#[test]
+fn sweeps_and_means_against_the_dense_kernel() {
+    every_instruction_set::<f32>();
+    every_instruction_set::<f64>();
+}
+
+/// Boxes hold their points and nothing more; a bound from them is never below an entry.
+#[test]
+fn boxes_are_tight() {
+    let cloud = cloud::<f32>(37, 2, 24);
+    let mut boxes = Boxes::default();
+    boxes.set(&cloud, ROWS);
+    for k in 0..2 {
+        for (b, points) in cloud.axis(k)[..37].chunks(ROWS).enumerate() {
+            let (low, high) = (boxes.low[k * boxes.padded + b], boxes.high[k * boxes.padded + b]);
+            assert!(points.iter().all(|&v| low <= v && v <= high) && points.contains(&low) && points.contains(&high));
+        }
+    }
+}
+
+/// A start far from the solution: exponents beyond the range are clamped, not infinite.
+#[test]
+fn far_exponents_are_clamped() {
+    let twin = Twin::<f32>::new(17, 15, 2);
+    let f: Vec<f32> = twin.f.iter().map(|f| f + 500.0).collect();
+    let mut kernel = Kernel::default();
+    kernel.set(&twin.x, &twin.y);
+    kernel.build(Isa::best(), &twin.x, &twin.y, &f, &twin.g);
+    let (mut sums, mut columns) = (vec![1.0; 32], vec![0.0; 16]);
+    kernel.sweep(Isa::best(), 17, &twin.w, &twin.x.weights, &mut sums, &mut columns);
+    assert!(sums.iter().chain(&columns).all(|v| v.is_finite()));
+    assert!(sums[..17].iter().all(|&s| s > 1e10));
+}
