@@ -156,6 +156,10 @@ impl Planted {
         assert!((c.explained.unwrap() - (1.0 - shares[0])).abs() < 1e-12);
         assert!((e.explained[0].unwrap() - (1.0 - shares[1])).abs() < 1e-12);
         assert_eq!((e.points, e.unconverged), (512, 0));
+        // With few points everything costs more, and the share stays.
+        let few = Pool::new(2).unwrap().run(|| model.evaluate(&self.fresh, 128)).unwrap();
+        assert!(few.noise_floor > 1.5 * e.noise_floor && few.barycentre_cost > few.costs[0]);
+        assert!((few.explained[0].unwrap() - e.explained[0].unwrap()).abs() < 0.1, "{:?}", few.explained);
         assert!(c.warnings.is_empty(), "{:?}", c.warnings);
     }
 }

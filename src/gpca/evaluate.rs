@@ -136,7 +136,8 @@ impl<T: Real> Measures<'_, T> {
         })
     }
 
-    /// Costs of curves on fresh samples of `points` points, beside the noise floor and the cost of a cloud (rows).
+    /// Costs of curves on fresh samples of `points` points, beside the noise floor and the cost of a cloud (rows, of
+    /// which at most `points` are used).
     pub fn evaluate(&self, curves: &[Curve<'_, T>], cloud: &[T], points: usize) -> Sums {
         let (d, seed, sinkhorn) = (self.dim(), self.seed, self.sinkhorn);
         let stream = |use_: u32, i: usize| Stream::new(seed, Purpose::Evaluation, [use_, i as u32, 0]);
@@ -159,6 +160,8 @@ impl<T: Real> Measures<'_, T> {
 
         let mut particles = Points::buffer(cloud.len() / d, d);
         particles.coords_mut().copy_from_slice(cloud);
+        // As many as the components are given, or the finer sample would win.
+        let particles = particles.thinned(points);
         let barycentre = sum(over_targets(&mut memory, &targets, |_, probe, t| between(&particles, probe, t)));
 
         let x = reference(seed, Purpose::Evaluation, [7, 0, 0], points, d);
