@@ -184,7 +184,10 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, speed: 
     }
     let ends = feet.iter().filter(|f| f.time <= c.frame_interval.low || f.time >= c.frame_interval.high).count();
     if 4 * ends > feet.len() {
-        out.push(format!("{ends} of {} measures project to an end of the interval", feet.len()));
+        out.push(format!(
+            "{ends} of {} measures project to an end of the interval: the geodesic cannot go on to them",
+            feet.len()
+        ));
     }
     let open = feet.iter().filter(|f| f.report.status != crate::ot::Status::Converged).count();
     if open > 0 {

@@ -136,6 +136,8 @@ impl<T: Real> Probe<T> {
         let curvature = 2.0 * samples.speed_squared();
         let mut time = 0.5 * (low + high);
         let (mut value, mut slope) = self.at(samples, target, time, sinkhorn);
+        let mut tried = [false; 2];
+        let same = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
         for _ in 0..REFINE {
             if slope > 0.0 {
                 high = time
@@ -143,7 +145,19 @@ impl<T: Real> Probe<T> {
                 low = time
             }
             let step = if curvature > 0.0 { -slope / curvature } else { 0.0 };
-            let next = if (low..=high).contains(&(time + step)) { time + step } else { 0.5 * (low + high) };
+            let aim = time + step;
+            // A step beyond an end of the interval goes to the end itself, once.
+            let next = if (low..=high).contains(&aim) {
+                aim
+            } else if aim < low && !tried[0] && same(low, interval.low) {
+                tried[0] = true;
+                interval.low
+            } else if aim > high && !tried[1] && same(high, interval.high) {
+                tried[1] = true;
+                interval.high
+            } else {
+                0.5 * (low + high)
+            };
             if (next - time).abs() <= PRECISION * span {
                 break;
             }

@@ -57,6 +57,18 @@ fn times_outside_the_interval_are_refused_or_clamped() {
 }
 
 #[test]
+fn measures_beyond_the_interval_project_to_its_ends() {
+    let (measures, _) = family(2, 100, 14);
+    let model = train(&measures, &small());
+    let (low, high) = model.components[0].interval;
+    let far = |by: f64| moved(&measures[0], |p| vec![p[0] + by, p[1] + by]);
+    let mut times: Vec<f64> =
+        model.transform(&[far(50.0), far(-50.0)]).unwrap().iter().map(|row| row[0].time).collect();
+    times.sort_by(f64::total_cmp);
+    assert_eq!(times, [low, high]);
+}
+
+#[test]
 fn measures_that_a_model_cannot_take() {
     let (measures, _) = family(2, 100, 15);
     let model = train(&measures, &small());
