@@ -15,11 +15,19 @@ use crate::error::{Error, Result};
 pub struct Pool(rayon::ThreadPool);
 
 impl Pool {
+    /// The largest number of workers.
+    pub const MOST: usize = 1024;
+
     /// A pool of `threads` workers; 0 takes as many as this process may use (its affinity mask counts).
     ///
     /// # Errors
-    /// [`Error::Parameter`] if the system refuses the threads.
+    /// [`Error::Parameter`] above [`Pool::MOST`] threads, or if the system refuses them.
     pub fn new(threads: usize) -> Result<Self> {
+        if threads > Self::MOST {
+            let problem =
+                format!("it is {threads}; give at most {}, or 0 for as many as there are processors", Self::MOST);
+            return Err(Error::parameter("threads", problem));
+        }
         let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, |n| n.get()) } else { threads };
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -62,4 +70,17 @@ pub(crate) fn join<A: Send, B: Send>(
     b: impl FnOnce() -> B + Send,
 ) -> (A, B) {
     if worth && parallel() { rayon::join(a, b) } else { (a(), b()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absurd_numbers_of_threads_are_refused() {
+        assert!(Pool::new(0).unwrap().threads() > 0);
+        for threads in [Pool::MOST + 1, 100_000, usize::MAX] {
+            assert!(matches!(Pool::new(threads), Err(Error::Parameter { name: "threads", .. })));
+        }
+    }
 }
