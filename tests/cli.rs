@@ -178,6 +178,9 @@ fn a_fit_and_everything_after_it() {
 fn bad_input_is_one_line_and_leaves_nothing() {
     let directory = clouds();
     let at = directory.path();
+    // Outputs that would destroy something.
+    refused(&["fit", "clouds", "-o", "x.svg"], at, &["x.svg", "picture"]);
+    refused(&["fit", "clouds/c0.csv", "clouds/c1.csv", "-o", "clouds/c1.csv"], at, &["c1.csv", "input"]);
     let left = || {
         let mut names: Vec<_> = fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.sort();

@@ -19,7 +19,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     if !(args.checkpoint_every >= 0.0) {
         return Err(Error::parameter("checkpoint-every", "give a number of seconds of at least 0"));
     }
-    writable(&args.output)?;
+    writable(&args.output, &args.inputs.inputs)?;
     let measures = read(&args.inputs)?;
     let mut fit = match &args.resume {
         Some(directory) => Fit::<f32>::resume(&measures, directory)?,
@@ -121,7 +121,17 @@ fn title(args: &Arguments) -> String {
 }
 
 /// Says before an hour of work, not after it, that the model cannot be written.
-fn writable(output: &Path) -> Result<()> {
+fn writable(output: &Path, inputs: &[PathBuf]) -> Result<()> {
+    let ending = output.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    if ending == "svg" {
+        let problem =
+            "the picture of the fit takes this name; name the model otherwise, for instance model.safetensors";
+        return Err(Error::file(output, "", problem));
+    }
+    let same = |input: &PathBuf| matches!((input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if inputs.iter().any(same) {
+        return Err(Error::file(output, "", "it is one of the inputs and would be overwritten; name another file"));
+    }
     let parent = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
         let problem = format!("its directory {} does not exist; make it first", parent.display());
