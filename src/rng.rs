@@ -118,9 +118,13 @@ impl Stream {
 /// integration" (SIAM J. Sci. Comput. 28, 2006), under a shift modulo 1 from `stream` (Cranley and Patterson, 1976).
 pub fn lattice_normals<T: Real>(stream: &mut Stream, first: usize, d: usize, out: &mut [T]) {
     if d > LATTICE {
-        let [_, tag, second, _] = stream.counter;
-        let mut own = Stream { counter: [0, tag, second, first as u32], ..stream.clone() };
-        out.iter_mut().for_each(|x| *x = T::from_f64(own.normal()));
+        // Each row at a place of its own in the stream, four normals a block.
+        let [_, tag, second, third] = stream.counter;
+        for (i, row) in out.chunks_exact_mut(d).enumerate() {
+            let block = ((first + i) * d.div_ceil(4)) as u32;
+            let mut own = Stream { counter: [block, tag, second, third], used: 4, spare: None, ..*stream };
+            row.iter_mut().for_each(|x| *x = T::from_f64(own.normal()));
+        }
         return;
     }
     for (k, generator) in GENERATORS.into_iter().enumerate().take(d) {
@@ -224,8 +228,7 @@ mod tests {
         }
     }
 
-    /// A quarter of the errors of independent draws in means and variances, three quarters in covariances; in parts as in one
-    /// piece.
+    /// A quarter of the errors of independent draws in means and variances, three quarters in covariances.
     #[test]
     fn lattices_are_even() {
         let n = 512;
@@ -233,18 +236,14 @@ mod tests {
         for d in [1, 2, 3, 4, 8] {
             let (mut means, mut variances, mut covariances) = (vec![], vec![], vec![]);
             for seed in 0..20 {
-                let stream = || Stream::new(seed, Purpose::Reference, [0, d as u32, 0]);
                 let mut x = vec![0.0f64; n * d];
-                lattice_normals(&mut stream(), 0, d, &mut x);
+                lattice_normals(&mut Stream::new(seed, Purpose::Reference, [0, d as u32, 0]), 0, d, &mut x);
                 let mean = |f: &dyn Fn(&[f64]) -> f64| x.chunks_exact(d).map(f).sum::<f64>() / n as f64;
                 for j in 0..d {
                     means.push(mean(&|x| x[j]));
                     variances.push(mean(&|x| x[j] * x[j]) - 1.0);
                     (0..j).for_each(|k| covariances.push(mean(&|x| x[j] * x[k])));
                 }
-                let mut part = vec![0.0f64; 100 * d];
-                lattice_normals(&mut stream(), 200, d, &mut part);
-                assert_eq!(part, x[200 * d..300 * d]);
             }
             // Independent draws: 1/√n, √(2/n) and 1/√n.
             let expected = 1.0 / f64::sqrt(n as f64);
@@ -252,9 +251,28 @@ mod tests {
             assert!(errors.iter().all(|&e| e < 0.25 * expected), "d {d}: {errors:?}");
             assert!(d == 1 || root_mean_square(&covariances) < 0.75 * expected, "d {d}");
         }
-        let mut x = vec![0.0f32; 40];
-        lattice_normals(&mut Stream::new(3, Purpose::Reference, [0; 3]), 0, 20, &mut x);
-        assert!(x.iter().all(|v| v.is_finite()) && x[..20] != x[20..]);
+    }
+
+    /// Below and above the dimension where lattices end: parts are those of the whole, and every index of the stream
+    /// counts.
+    #[test]
+    fn lattices_in_parts_and_of_other_streams() {
+        for d in [1, 3, 8, 9, 20] {
+            let rows = |indices: [u32; 3], first: usize, n: usize| {
+                let mut x = vec![0.0f64; n * d];
+                lattice_normals(&mut Stream::new(3, Purpose::Reference, indices), first, d, &mut x);
+                x
+            };
+            let all = rows([1, 2, 3], 0, 50);
+            assert_eq!(rows([1, 2, 3], 20, 30), all[20 * d..]);
+            for other in [[0, 2, 3], [1, 0, 3], [1, 2, 0]] {
+                assert!(rows(other, 0, 50).iter().zip(&all).all(|(a, b)| a != b), "d {d}: {other:?}");
+            }
+            let mut sorted = all.clone();
+            sorted.sort_by(f64::total_cmp);
+            sorted.dedup();
+            assert_eq!(sorted.len(), all.len(), "d {d}: a number comes twice");
+        }
     }
 
     /// Over many shifts every row of the lattice is standard normal.

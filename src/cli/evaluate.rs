@@ -31,7 +31,10 @@ pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
         talk.say(format!("sums over {} measures, {} points on either side", measures.len(), e.points));
     }
     if e.barycentre_cost < 2.0 * e.noise_floor {
-        talk.warn("the noise floor is as high as what lies above it, and shares are uncertain; raise --points if the measures have more");
+        talk.warn(
+            "the noise floor is as high as what lies above it, and shares are uncertain; raise --points if the measures \
+             have more",
+        );
     }
     if e.unconverged > 0 {
         talk.warn(format!("{} projections or divergences did not reach their tolerance", e.unconverged));

@@ -121,7 +121,8 @@ impl<T: Real> Probe<T> {
 
     /// A safe search over the whole interval: a grid over the span of the training times and beyond, on few points,
     /// that moves on while the best time is its last; then, on all points, majorisation steps inside the bracket of
-    /// the best grid time, halved by the sign of h' wherever a step would leave it.
+    /// the best grid time, halved by the sign of h' wherever a step would leave it, but for a step beyond the interval,
+    /// which goes to its end.
     pub fn search(
         &mut self,
         samples: &Samples<T>,
