@@ -2,6 +2,7 @@
 //! status in its report.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// The result of an operation that checks its input.
@@ -112,14 +113,32 @@ impl fmt::Display for Error {
             Error::Weights { cloud, index: None, problem } => write!(f, "{cloud}, weights: {problem}"),
             Error::File { path, place, problem } if place.is_empty() => write!(f, "{}: {problem}", path.display()),
             Error::File { path, place, problem } => write!(f, "{}, {place}: {problem}", path.display()),
-            Error::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Error::Io { path, source } => match remedy(source.kind()) {
+                Some(text) => write!(f, "{}: {text}", path.display()),
+                None => write!(f, "{}: {source}", path.display()),
+            },
             Error::Time { component, time, interval: (lo, hi) } => write!(
                 f,
                 "time {time} is outside the interval ({lo}, {hi}) on which component {component} is a geodesic: \
-                 choose a time inside it or ask for clamping"
+                 choose a time inside it or ask for clamping (--clamp)"
             ),
         }
     }
+}
+
+/// What a refusal of the system means and what to do, where it is one of the usual ones.
+fn remedy(kind: ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::NotFound => "it does not exist; check the name",
+        ErrorKind::PermissionDenied => "permission denied; change its rights or name another place",
+        ErrorKind::IsADirectory => "it is a directory; name a file",
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            "a file stands where a directory is needed; name another"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "no space is left; make some or name another place",
+        ErrorKind::ReadOnlyFilesystem => "this file system is read-only; name another place",
+        _ => return None,
+    })
 }
 
 impl std::error::Error for Error {

@@ -104,7 +104,10 @@ fn a_fit_and_everything_after_it() {
     let lines: Vec<Value> = log.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let event = |name: &str| lines.iter().filter(|l| l["event"] == name).count();
     assert_eq!((event("started"), event("component"), event("done")), (2, 2, 1));
-    assert!(event("step") >= 6 && event("evaluated") >= 2);
+    assert_eq!((event("step"), event("evaluated")), (6, 2));
+    for l in lines.iter().filter(|l| l["event"] == "step") {
+        assert!(l["loss"].is_number() && l["orthogonality"].as_f64().unwrap().is_sign_positive(), "{l}");
+    }
     let done = lines.last().unwrap();
     assert_eq!(done["event"], "done");
     assert_eq!(done["model"], "m.safetensors");
@@ -150,6 +153,14 @@ fn a_fit_and_everything_after_it() {
     assert_eq!((drawn.len(), drawn.dim()), (50, 2));
     let csv = run(&["sample", "m.safetensors", "--time", &time, "--points", "3"], at);
     assert_eq!((csv.lines().next(), csv.lines().count()), (Some("x1,x2"), 4));
+    run(&["sample", "m.safetensors", "--time", &time, "--points", "3", "-o", "s.csv"], at);
+    assert_eq!(fs::read_to_string(at.join("s.csv")).unwrap(), csv);
+    refused(&["sample", "m.safetensors", "--time", &time, "-o", "m.safetensors"], at, &["m.safetensors", ".npy"]);
+
+    // Far away: the nearest time is an end of the interval, and that is said.
+    fs::write(at.join("far.csv"), "1000,0\n1001,1\n").unwrap();
+    let far = wgpca(&["transform", "m.safetensors", "far.csv"], at);
+    assert!(text(&far.stderr).contains("1 of 1 measures project to an end of the interval of component 1"));
 
     let evaluation: Value =
         serde_json::from_str(&run(&["evaluate", "m.safetensors", "clouds", "--points", "60", "--json"], at)).unwrap();
@@ -195,6 +206,21 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     refused(&["fit", "clouds", "-o", "m.safetensors", "--resume", "none"], at, &["none"]);
     refused(&["transform", "clouds/c0.csv", "clouds"], at, &["c0.csv", "safetensors"]);
     refused(&["sinkhorn", "clouds/c0.csv", "clouds/c0.csv", "--tolerance", "0"], at, &["tolerance"]);
+    let negative = wgpca(&["fit", "clouds", "-o", "m.safetensors", "--components", "-1"], at);
+    assert!(negative.status.code() == Some(2) && text(&negative.stderr).contains("above 0"));
+    refused(&["fit", "clouds", "-o", "m.safetensors", "--checkpoint", "clouds/c0.csv"], at, &["c0.csv", "directory"]);
+    refused(&["fit", "clouds", "-o", "m.safetensors", "--epsilon", "1e9"], at, &["epsilon", "1.0e9", "at most"]);
+    refused(&["fit", "clouds", "-o", "m.safetensors", "--surface", "100"], at, &["surface", "mesh"]);
+    refused(&["fit", "clouds", "./clouds/c1.csv", "-o", "m.safetensors"], at, &["./clouds/c1.csv", "same file"]);
+    refused(&["info", "clouds"], at, &["clouds", "is a directory"]);
+    refused(&["info", "none"], at, &["none", "does not exist; check"]);
+    let gradient = |to: &'static str| ["sinkhorn", "clouds/c0.csv", "clouds/c1.csv", "--gradient", to];
+    refused(&gradient("clouds/c0.csv"), at, &["one of the inputs"]);
+    refused(&gradient("g.txt"), at, &["g.txt", ".npy or .csv"]);
+    refused(&gradient("no/such.csv"), at, &["no/such.csv", "does not exist"]);
+    fs::write(at.join("clouds/far.csv"), "1e300,0\n0,1e300\n").unwrap();
+    refused(&["sinkhorn", "clouds/c0.csv", "clouds/far.csv"], at, &["range of f64", "divide"]);
+    fs::remove_file(at.join("clouds/far.csv")).unwrap();
     fs::write(at.join("clouds/c5.csv"), "x,y\n1,2\n3,nan\n").unwrap();
     refused(&["fit", "clouds", "-o", "m.safetensors"], at, &["c5.csv", "line 3", "y", "nan"]);
     assert_eq!(left(), before);

@@ -155,12 +155,20 @@ impl Planted {
         assert!(shares.iter().all(|&s| s < 0.03), "above the floor: {shares:?} of the variation");
         assert!((c.explained.unwrap() - (1.0 - shares[0])).abs() < 1e-12);
         assert!((e.explained[0].unwrap() - (1.0 - shares[1])).abs() < 1e-12);
-        assert_eq!((e.points, e.unconverged), (512, 0));
+        assert_eq!((e.points, e.unconverged), ((512, 512), 0));
         // With few points everything costs more, and the share stays.
         let few = Pool::new(2).unwrap().run(|| model.evaluate(&self.fresh, 128)).unwrap();
         assert!(few.noise_floor > 1.5 * e.noise_floor && few.barycentre_cost > few.costs[0]);
         assert!((few.explained[0].unwrap() - e.explained[0].unwrap()).abs() < 0.1, "{:?}", few.explained);
         assert!(c.warnings.is_empty(), "{:?}", c.warnings);
+        // So it does where the measures have few: halves are compared, on all sides alike.
+        let d = model.dim();
+        let small: Vec<Measure> =
+            self.fresh.iter().map(|m| measure(m.name(), m.points()[..256 * d].to_vec(), d)).collect();
+        let small = Pool::new(2).unwrap().run(|| model.evaluate(&small, 512)).unwrap();
+        assert_eq!(small.points, (128, 128));
+        println!("explained {:.3?}, 128 points {:.3?}, of 256 {:.3?}", e.explained, few.explained, small.explained);
+        assert!((small.explained[0].unwrap() - e.explained[0].unwrap()).abs() < 0.1, "{:?}", small.explained);
     }
 }
 

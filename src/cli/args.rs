@@ -42,14 +42,15 @@ pub enum Command {
 /// Measures to read.
 #[derive(Group)]
 pub struct Inputs {
-    /// Files (npy, npz, csv, txt, xyz, ply, off) or directories of them. A stack (n, m, d) is n measures.
+    /// Files (npy, npz, csv, tsv, txt, xyz, dat, ply, off) or directories (there all but tsv and dat). A stack
+    /// (n, m, d) is n measures.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     /// Draw N points by area from the faces of ply and off meshes instead of taking their vertices.
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = positive)]
     pub surface: Option<usize>,
     /// Seed of these points.
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub surface_seed: u64,
     /// Column of a text file, or vertex property of a ply file, that holds weights.
     #[arg(long, value_name = "NAME")]
@@ -82,19 +83,19 @@ pub struct Fit {
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Number of components [default: 1].
-    #[arg(long, value_name = "K", value_parser = positive, conflicts_with = "resume")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = positive, allow_negative_numbers = true, conflicts_with = "resume")]
     pub components: Option<usize>,
-    /// Steps of every component [default: the preset's].
-    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    /// Steps of every component; 0 keeps the start as it is [default: the preset's].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "resume")]
     pub steps: Option<usize>,
-    /// Samples of a step [default: the preset's].
-    #[arg(long, value_name = "M", value_parser = positive, conflicts_with = "resume")]
+    /// Samples of a step, at least 2 [default: the preset's].
+    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = positive, allow_negative_numbers = true, conflicts_with = "resume")]
     pub batch: Option<usize>,
     /// Measures that a step visits [default: the preset's].
-    #[arg(long, value_name = "K", value_parser = positive, conflicts_with = "resume")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = positive, allow_negative_numbers = true, conflicts_with = "resume")]
     pub measures: Option<usize>,
     /// Widths of the hidden layers, for instance 64,64,64,64 [default: the preset's].
-    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = positive, conflicts_with = "resume")]
+    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = positive, allow_negative_numbers = true, conflicts_with = "resume")]
     pub hidden: Option<Vec<usize>>,
     /// A named set of choices.
     #[arg(long, value_enum, default_value = "fast", conflicts_with = "resume")]
@@ -118,10 +119,10 @@ pub struct Fit {
     #[arg(long, value_enum, default_value = "l2", conflicts_with = "resume")]
     pub orthogonality: Orthogonality,
     /// Seed of everything random.
-    #[arg(long, value_name = "S", default_value_t = 0, conflicts_with = "resume")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0, conflicts_with = "resume")]
     pub seed: u64,
     /// Threads; 0 takes all that this process may use. Results do not depend on it.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
     /// Save checkpoints here while fitting [default: beside the model, only when stopped].
     #[arg(long, value_name = "DIR")]
@@ -144,7 +145,7 @@ pub struct Transform {
     #[command(flatten)]
     pub inputs: Inputs,
     /// Threads; 0 takes all that this process may use.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
 }
 
@@ -153,22 +154,22 @@ pub struct Sample {
     /// Model file.
     pub model: PathBuf,
     /// Component, from 1.
-    #[arg(long, value_name = "K", default_value_t = 1)]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1)]
     pub component: usize,
     /// Time on it, an arc length in units of the data.
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub time: f64,
     /// Number of points.
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = positive)]
+    #[arg(long, value_name = "N", default_value_t = 2048, allow_negative_numbers = true, value_parser = positive)]
     pub points: usize,
-    /// Where they go (npy); without it, CSV on standard output.
+    /// Where they go (.npy or .csv); without it, CSV on standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Move a time outside the component's interval to its end.
     #[arg(long)]
     pub clamp: bool,
     /// Seed of the points.
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub seed: u64,
 }
 
@@ -179,10 +180,10 @@ pub struct Evaluate {
     #[command(flatten)]
     pub inputs: Inputs,
     /// Points on either side of a solve.
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = positive)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 512, value_parser = positive)]
     pub points: usize,
     /// Threads; 0 takes all that this process may use.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
     /// One JSON object instead of a table.
     #[arg(long)]
@@ -211,16 +212,16 @@ pub struct Sinkhorn {
     #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 1e-6)]
     pub tolerance: f64,
     /// Iterations after which a solve ends all the same (exit code 3).
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10_000)]
     pub max_iterations: usize,
-    /// Write the gradient in the points of X (npy, as many rows and columns as X).
+    /// Write the gradient in the points of X (.npy or .csv, as many rows and columns as X).
     #[arg(long, value_name = "FILE")]
     pub gradient: Option<PathBuf>,
     /// Column of a text file, or vertex property of a ply file, that holds weights.
     #[arg(long, value_name = "NAME")]
     pub weight_column: Option<String>,
     /// Threads; 0 takes all that this process may use.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
     /// One JSON object instead of text.
     #[arg(long)]

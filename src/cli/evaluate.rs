@@ -14,7 +14,7 @@ pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
         let component = |(cost, explained): (&f64, &Option<f64>)| json!({"cost": cost, "explained": explained});
         line(json!({
             "measures": measures.len(),
-            "points": e.points,
+            "points": {"fewest": e.points.0, "most": e.points.1},
             "components": e.costs.iter().zip(&e.explained).map(component).collect::<Vec<_>>(),
             "noise_floor": e.noise_floor,
             "barycentre_cost": e.barycentre_cost,
@@ -28,9 +28,16 @@ pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
         rows.push(vec!["barycentre alone".into(), short(e.barycentre_cost), "0 %".into()]);
         rows.push(vec!["noise floor".into(), short(e.noise_floor), "100 %".into()]);
         emit(&table(&rows))?;
-        talk.say(format!("sums over {} measures, {} points on either side", measures.len(), e.points));
+        let points = match e.points {
+            (fewest, most) if fewest == most => most.to_string(),
+            (fewest, most) => format!("{fewest} to {most}"),
+        };
+        talk.say(format!(
+            "sums over {} measures, {points} points on either side; every component is taken alone: shares do not add up",
+            measures.len()
+        ));
     }
-    if e.barycentre_cost < 2.0 * e.noise_floor {
+    if e.uncertain() {
         talk.warn(
             "the noise floor is as high as what lies above it, and shares are uncertain; raise --points if the measures \
              have more",

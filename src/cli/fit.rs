@@ -3,14 +3,16 @@
 use super::args::{Fit as Arguments, Orthogonality, Preset};
 use super::output::{component, components, emit, line};
 use super::progress::Progress;
-use super::{Exit, Talk, picture, pool, read};
+use super::{Exit, Talk, picture, pool, read, rows};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use wgpca::gpca::{self, Fit, Model, Settings};
+use wgpca::gpca::{self, Component, Fit, FitStatus, Model, Settings};
+use wgpca::io::check_writable;
 use wgpca::ot::{Epsilon, Sinkhorn};
+use wgpca::store::CHECKPOINT_FILE;
 use wgpca::{Error, Result};
 
 pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
@@ -25,6 +27,10 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         Some(directory) => Fit::<f32>::resume(&measures, directory)?,
         None => Fit::<f32>::new(&measures, &settings)?,
     };
+    if let Some(directory) = &args.checkpoint {
+        std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
+        check_writable(&directory.join(CHECKPOINT_FILE))?;
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     // A second Ctrl-C ends the process at once.
@@ -46,7 +52,8 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let picture_path = args.output.with_extension("svg");
     picture::write(&picture_path, &model, title(args))?;
     report(&model, args, &picture_path, progress.seconds(), talk)?;
-    Ok(Exit::Done)
+    let settled = |c: &Component<f32>| c.open_solves == 0 && c.status == FitStatus::Completed;
+    Ok(if model.components.iter().all(settled) { Exit::Done } else { Exit::NotConverged })
 }
 
 /// Advances to the end, or to the end of the piece of work in which Ctrl-C came: then false.
@@ -109,6 +116,9 @@ fn report(model: &Model<f32>, args: &Arguments, picture: &Path, seconds: f64, ta
     emit(&components(model))?;
     emit(&format!("model    {}\npicture  {}\n", args.output.display(), picture.display()))?;
     talk.say(format!("{seconds:.1} s"));
+    if let Some(directory) = args.resume.as_ref().or(args.checkpoint.as_ref()) {
+        talk.say(format!("the checkpoint in {} is no longer needed", directory.display()));
+    }
     Ok(())
 }
 
@@ -128,19 +138,9 @@ fn writable(output: &Path, inputs: &[PathBuf]) -> Result<()> {
             "the picture of the fit takes this name; name the model otherwise, for instance model.safetensors";
         return Err(Error::file(output, "", problem));
     }
-    let same = |input: &PathBuf| matches!((input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    if inputs.iter().any(same) {
-        return Err(Error::file(output, "", "it is one of the inputs and would be overwritten; name another file"));
-    }
-    let parent = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !parent.is_dir() {
-        let problem = format!("its directory {} does not exist; make it first", parent.display());
-        return Err(Error::file(output, "", problem));
-    }
-    if output.is_dir() {
-        return Err(Error::file(output, "", "it is a directory; name a file, for instance model.safetensors"));
-    }
-    Ok(())
+    let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+    rows::spare(output, &inputs)?;
+    check_writable(output)
 }
 
 fn settings(args: &Arguments) -> Settings {

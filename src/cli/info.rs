@@ -9,6 +9,7 @@ use wgpca::ot::Epsilon;
 
 pub fn run(args: &Info) -> Result<Exit> {
     let model = load(&args.model)?;
+    let architecture = model.components.first().map(|c| &c.geodesic.architecture);
     let epsilon = match model.sinkhorn.epsilon {
         Epsilon::Fixed(value) => short(value),
         Epsilon::Auto { scale } => format!("{scale} E|y - y'|²"),
@@ -21,6 +22,11 @@ pub fn run(args: &Info) -> Result<Exit> {
             "epsilon": epsilon,
             "centre": model.frame.centre,
             "scale": model.frame.scale,
+            "networks": architecture.map(|a| json!({
+                "phi": {"widths": a.phi.sizes(), "activation": a.phi.activation().name()},
+                "f": {"widths": a.f.sizes(), "activation": a.f.activation().name()},
+                "residual": a.residual,
+            })),
             "measures": model.names,
             "components": model.components.iter().map(component).collect::<Vec<_>>(),
         }))?;
@@ -34,8 +40,7 @@ pub fn run(args: &Info) -> Result<Exit> {
         model.preset.name(),
         model.seed
     );
-    if let Some(c) = model.components.first() {
-        let a = &c.geodesic.architecture;
+    if let Some(a) = architecture {
         text += &format!("φ {} ({}), ", widths(a.phi.sizes()), a.phi.activation().name());
         text += &format!("f {} ({})", widths(a.f.sizes()), a.f.activation().name());
         text += if a.residual { ", with affine and quadratic terms\n" } else { "\n" };

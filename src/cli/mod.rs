@@ -7,6 +7,7 @@ mod info;
 mod output;
 mod picture;
 mod progress;
+mod rows;
 mod sample;
 mod sinkhorn;
 mod transform;

@@ -37,6 +37,7 @@ pub fn component(c: &Component<f32>) -> Value {
         "residuals": c.residuals,
         "clipped": c.clipped,
         "unconverged": c.unconverged,
+        "open_solves": c.open_solves,
         "start": c.starts.first().map(|s| &s.0),
         "start_cost": finite(c.start_cost),
         "starts": c.starts.iter().map(|(name, cost)| json!({"start": name, "cost": finite(*cost)})).collect::<Vec<_>>(),
@@ -68,6 +69,11 @@ pub fn short(value: f64) -> String {
     }
     let text = format!("{value:.*}", (4 - magnitude).max(0) as usize);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+/// The shortest decimal that reads back to the same number, with an exponent where that is far from 1.
+pub fn exact(value: f64) -> String {
+    if value == 0.0 || (1e-5..1e16).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
 }
 
 /// A share in per cent.
@@ -136,6 +142,9 @@ mod tests {
             (f64::NAN, "nan"),
         ] {
             assert_eq!(short(value), text);
+        }
+        for (value, text) in [(0.1, "0.1"), (-0.0, "-0"), (1e300, "1e300"), (-1.25e-7, "-1.25e-7"), (f64::NAN, "NaN")] {
+            assert_eq!(exact(value), text);
         }
     }
 

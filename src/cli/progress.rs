@@ -104,7 +104,7 @@ impl Progress {
                 "event": "started", "component": component, "start": start, "cost": finite(*cost),
                 "spectrum": spectrum, "seconds": seconds,
             }),
-            Event::Step { step, steps, .. } if !(step - 1).is_multiple_of(EVERY) && step != steps => return None,
+            Event::Step { step, .. } if !(step - 1).is_multiple_of(EVERY) => return None,
             Event::Step { component, step, steps, outcome: o } => json!({
                 "event": "step", "component": component, "step": step, "steps": steps,
                 "loss": o.divergence, "intersection": o.intersection, "orthogonality": o.orthogonality,

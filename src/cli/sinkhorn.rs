@@ -1,11 +1,11 @@
 //! `wgpca sinkhorn`, in f64.
 
 use super::args::Sinkhorn as Arguments;
-use super::output::{emit, line};
-use super::{Exit, Talk, pool};
+use super::output::{emit, exact, line};
+use super::{Exit, Talk, pool, rows};
 use serde_json::json;
 use std::path::Path;
-use wgpca::io::{ReadOptions, read_file, write_npy};
+use wgpca::io::{ReadOptions, read_file};
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
 use wgpca::{Error, Result};
 
@@ -17,6 +17,9 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         ..Sinkhorn::default()
     };
     settings.validate()?;
+    if let Some(path) = &args.gradient {
+        rows::check(path, &[&args.x, &args.y])?;
+    }
     let options = ReadOptions { weight_column: args.weight_column.clone(), ..ReadOptions::default() };
     let (x, y) = (cloud(&args.x, &options)?, cloud(&args.y, &options)?);
     if x.dim() != y.dim() {
@@ -30,7 +33,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     }
     let s = pool(args.threads)?.run(|| divergence(&x, &y, &settings))?;
     if let Some(path) = &args.gradient {
-        write_npy(path, &s.gradient, x.dim())?;
+        rows::write(path, &s.gradient, x.dim())?;
     }
     let report = s.report;
     if args.json {
@@ -48,11 +51,11 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         emit(&format!(
             "divergence  {}\nOT(x,y)     {}\nOT(x,x)     {}\nOT(y,y)     {}\nepsilon     {}\niterations  {}\n\
              error       {:.2e}\nstatus      {}\n",
-            s.value,
-            s.ot_xy,
-            s.ot_xx,
-            s.ot_yy,
-            s.epsilon,
+            exact(s.value),
+            exact(s.ot_xy),
+            exact(s.ot_xx),
+            exact(s.ot_yy),
+            exact(s.epsilon),
             report.iterations,
             report.marginal_error,
             report.status.name()

@@ -59,13 +59,14 @@ pub struct Component<T> {
     pub intersection: Option<f64>,
     /// See `intersection`.
     pub orthogonality: Option<f64>,
-    /// `Σ_i min_t S_ε(μ(t), ν_i)` on fresh samples.
+    /// `Σ_i min_t S_ε(μ(t), ν_i)` on fresh samples of [`Settings::evaluation_points`](super::Settings) points, or of half
+    /// of the points of a smaller measure.
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub cost: f64,
     /// The same between two independent samples of each measure: the scale of what sampling alone costs.
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub noise_floor: f64,
-    /// The same for the barycentre alone.
+    /// The same for the barycentre alone, with as many points.
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub barycentre_cost: f64,
     /// (barycentre cost − cost) / (barycentre cost − noise floor); none if the measures do not differ beyond noise.
@@ -74,6 +75,8 @@ pub struct Component<T> {
     pub clipped: f64,
     /// Share of the training's Sinkhorn solves that did not reach their tolerance.
     pub unconverged: f64,
+    /// Solves behind the times and the three costs that did not reach their tolerance.
+    pub open_solves: usize,
     /// Starts that were tried, with the cost that each reached on the fixed, even points on which states are compared
     /// (lower than `cost`: even points are nearer to the measures than fresh samples); the first is the one kept.
     pub starts: Vec<(String, f64)>,
@@ -97,6 +100,11 @@ impl<T> Component<T> {
     pub(crate) fn curve(&self) -> Curve<'_, T> {
         Curve { geodesic: &self.geodesic, interval: &self.frame_interval, span: self.frame_span }
     }
+}
+
+/// Whether the floor hides most of what a share is taken of.
+pub(crate) fn drowned(floor: f64, barycentre: f64) -> bool {
+    !(barycentre >= 2.0 * floor)
 }
 
 /// (barycentre − cost) / (barycentre − floor), if the denominator is more than rounding.

@@ -61,7 +61,8 @@ impl Constraint {
                 false => 0.0,
             }
         };
-        self.products.iter().map(term).sum()
+        // An empty sum is −0.
+        self.products.iter().map(term).fold(0.0, |a, b| a + b)
     }
 
     /// Evaluates both terms over the batch and writes the gaps ξ_new(t_new) − ξ_old(t_old).

@@ -5,7 +5,7 @@ use super::interval::Interval;
 use super::projection::{Foot, Probe, Target};
 use super::samples::{Samples, lattice, reference};
 use super::source::Source;
-use crate::ot::{Points, Sinkhorn, Status};
+use crate::ot::{Points, Report, Sinkhorn, Status};
 use crate::pool::for_each;
 use crate::real::Real;
 use crate::rng::{Purpose, Stream};
@@ -102,6 +102,8 @@ pub(crate) struct Sums {
     pub costs: Vec<f64>,
     pub noise_floor: f64,
     pub barycentre: f64,
+    /// Fewest and most points on either side.
+    pub points: (usize, usize),
     /// Solves that did not converge.
     pub unconverged: usize,
 }
@@ -126,50 +128,66 @@ impl<T: Real> Measures<'_, T> {
         };
         let targets: Vec<Target<T>> = self.sources.iter().map(sample).collect();
         let x = lattice(self.seed, Purpose::Evaluation, [4, 0, 0], PROJECTION_POINTS, self.dim());
-        self.search(curve, &x, &targets)
-    }
-
-    fn search(&self, curve: &Curve<'_, T>, x: &[T], targets: &[Target<T>]) -> Vec<Foot> {
-        let samples = Samples::new(curve.geodesic, x);
-        over_targets(&mut probes(targets.len()), targets, |_, probe, target| {
+        let samples = Samples::new(curve.geodesic, &x);
+        over_targets(&mut probes(targets.len()), &targets, |_, probe, target| {
             probe.search(&samples, target, curve.interval, curve.span, self.sinkhorn)
         })
     }
 
-    /// Costs of curves on fresh samples of `points` points, beside the noise floor and the cost of a cloud (rows, of
-    /// which at most `points` are used).
+    /// Costs of curves on fresh samples, beside the noise floor and the cost of a cloud (rows). All three compare
+    /// samples of one size, measure by measure: `points` points on either side, or as many as leave a second sample
+    /// ([`Source::sample_size`]). A finer sample on one side would win.
     pub fn evaluate(&self, curves: &[Curve<'_, T>], cloud: &[T], points: usize) -> Sums {
         let (d, seed, sinkhorn) = (self.dim(), self.seed, self.sinkhorn);
-        let stream = |use_: u32, i: usize| Stream::new(seed, Purpose::Evaluation, [use_, i as u32, 0]);
-        let fresh = |(i, s): (usize, &Source<T>)| self.target(s.sample(&mut stream(6, i), points));
-        let targets: Vec<Target<T>> = self.sources.iter().enumerate().map(fresh).collect();
+        // One pair of samples serves all: the first is the measure, the second what the floor holds against it.
+        let pair = |(i, s): (usize, &Source<T>)| {
+            let mut stream = Stream::new(seed, Purpose::Evaluation, [2, i as u32, 0]);
+            let (y, second) = s.two_samples(&mut stream, s.sample_size(points));
+            (self.target(y), second)
+        };
+        let (targets, seconds): (Vec<_>, Vec<_>) = self.sources.iter().enumerate().map(pair).unzip();
         let mut unconverged = 0;
-        let mut sum = |values: Vec<(f64, Status)>| {
-            unconverged += values.iter().filter(|v| v.1 != Status::Converged).count();
+        let mut sum = |values: Vec<(f64, Report)>| {
+            unconverged += values.iter().filter(|v| v.1.status != Status::Converged).count();
             values.iter().map(|v| v.0).sum::<f64>()
         };
-
-        let pairs = self.sources.iter().enumerate().map(|(i, s)| s.two_samples(&mut stream(2, i), points));
-        let (first, second): (Vec<_>, Vec<_>) = pairs.map(|(a, b)| (a, self.target(b))).unzip();
-        let between = |x: &Points<T>, probe: &mut Probe<T>, target: &Target<T>| {
-            let (value, report) = probe.between(x, target, sinkhorn);
-            (value, report.status)
-        };
         let mut memory = probes(targets.len());
-        let noise_floor = sum(over_targets(&mut memory, &second, |i, probe, t| between(&first[i], probe, t)));
+        let noise_floor =
+            sum(over_targets(&mut memory, &targets, |i, probe, t| probe.between(&seconds[i], t, sinkhorn)));
 
-        let mut particles = Points::buffer(cloud.len() / d, d);
-        particles.coords_mut().copy_from_slice(cloud);
-        // As many as the components are given, or the finer sample would win.
-        let particles = particles.thinned(points);
-        let barycentre = sum(over_targets(&mut memory, &targets, |_, probe, t| between(&particles, probe, t)));
+        let particles = at_random(cloud, d, &mut Stream::new(seed, Purpose::Evaluation, [6, 0, 0]));
+        let barycentre = sum(over_targets(&mut memory, &targets, |_, probe, t| {
+            probe.between(&front(&particles, t.y.len(), d), t, sinkhorn)
+        }));
 
         let x = reference(seed, Purpose::Evaluation, [7, 0, 0], points, d);
-        let mut cost = |curve| {
-            let feet = self.search(curve, &x, &targets);
-            sum(feet.iter().map(|f| (f.value, f.report.status)).collect())
+        let mut cost = |curve: &Curve<'_, T>| {
+            let samples = Samples::new(curve.geodesic, &x);
+            sum(over_targets(&mut memory, &targets, |_, probe, target| {
+                let samples = samples.front(target.y.len());
+                let foot = probe.search(&samples, target, curve.interval, curve.span, sinkhorn);
+                (foot.value, foot.report)
+            }))
         };
         let costs = curves.iter().map(&mut cost).collect();
-        Sums { costs, noise_floor, barycentre, unconverged }
+        let sizes = || targets.iter().map(|t| t.y.len());
+        let points = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
+        Sums { costs, noise_floor, barycentre, points, unconverged }
     }
+}
+
+/// The rows in random order, so that any of the first ones are a sample.
+fn at_random<T: Real>(cloud: &[T], d: usize, stream: &mut Stream) -> Vec<T> {
+    let n = cloud.len() / d;
+    let mut order: Vec<usize> = (0..n).collect();
+    stream.shuffle_front(&mut order, n);
+    order.into_iter().flat_map(|i| &cloud[i * d..(i + 1) * d]).copied().collect()
+}
+
+/// The first `m` rows, fewer if there are fewer.
+fn front<T: Real>(rows: &[T], m: usize, d: usize) -> Points<T> {
+    let m = m.min(rows.len() / d);
+    let mut out = Points::buffer(m, d);
+    out.coords_mut().copy_from_slice(&rows[..m * d]);
+    out
 }

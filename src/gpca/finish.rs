@@ -1,6 +1,6 @@
 //! From a trained state to a component: unit speed, interval, times, sign, cost, warnings.
 
-use super::component::{Component, FitStatus, explained};
+use super::component::{Component, FitStatus, drowned, explained};
 use super::constraint::Earlier;
 use super::data::Data;
 use super::evaluate::{Curve, Measures};
@@ -10,7 +10,7 @@ use super::projection::Foot;
 use super::samples::{Samples, reference};
 use super::settings::{Orthogonality, Settings};
 use super::state::State;
-use crate::ot::{Points, Sinkhorn};
+use crate::ot::{Points, Sinkhorn, Status};
 use crate::real::{Real, dot};
 use crate::rng::Purpose;
 
@@ -95,6 +95,7 @@ pub(crate) fn finish<T: Real>(
         barycentre_cost,
         clipped: share(counts.clipped),
         unconverged: share(counts.unconverged),
+        open_solves: feet.iter().filter(|f| f.report.status != Status::Converged).count() + sums.unconverged,
         starts,
         start_cost: kept.start_cost * unit,
         spectrum: kept.spectrum,
@@ -182,16 +183,16 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, speed: 
     if !(speed > 0.0 && speed.is_finite()) || c.times.iter().all(|&t| t == c.times[0]) {
         out.push("the component does not move: all measures project to one time".into());
     }
-    let ends = feet.iter().filter(|f| f.time <= c.frame_interval.low || f.time >= c.frame_interval.high).count();
+    let ends = feet.iter().filter(|f| c.frame_interval.at_end(f.time)).count();
     if 4 * ends > feet.len() {
         out.push(format!(
             "{ends} of {} measures project to an end of the interval: the geodesic cannot go on to them",
             feet.len()
         ));
     }
-    let open = feet.iter().filter(|f| f.report.status != crate::ot::Status::Converged).count();
-    if open > 0 {
-        out.push(format!("the solves of {open} final times did not reach their tolerance"));
+    if c.open_solves > 0 {
+        let open = c.open_solves;
+        out.push(format!("{open} solves of the final times and costs did not reach their tolerance"));
     }
     if c.orthogonality.is_some_and(|o| o > 0.05) {
         let o = c.orthogonality.unwrap_or_default();
@@ -205,6 +206,12 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, speed: 
     }
     if c.explained.is_none() {
         out.push("the measures do not differ beyond the noise of sampling; the explained share means nothing".into());
+    } else if drowned(c.noise_floor, c.barycentre_cost) {
+        out.push(
+            "the noise floor is higher than what lies above it: the explained share is uncertain; take measures of more \
+             points, or more evaluation points if they have them"
+                .into(),
+        );
     }
     out
 }

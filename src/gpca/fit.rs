@@ -13,6 +13,7 @@ use super::step::{Outcome, Stepper};
 use super::tangent::{barycentre, start};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
+use crate::ot::Epsilon;
 use crate::pool::Pool;
 use crate::real::Real;
 
@@ -94,6 +95,12 @@ impl<T: Real> Fit<T> {
     pub fn new(measures: &[Measure], settings: &Settings) -> Result<Self> {
         settings.validate()?;
         let data = Data::new(measures, settings.normalise)?;
+        let (squared, unit) = (2.0 * data.variance, data.frame.scale.powi(2));
+        let epsilon = match settings.sinkhorn.epsilon {
+            Epsilon::Fixed(value) => value / unit,
+            Epsilon::Auto { scale } => scale * squared,
+        };
+        Epsilon::check::<T>(epsilon, squared, unit)?;
         let evaluator = Evaluator::new(
             &data.sources,
             |y| data.epsilon(&settings.sinkhorn.epsilon, y),

@@ -52,6 +52,11 @@ impl Interval {
         }
     }
 
+    /// Whether a time is an end, or beyond it.
+    pub fn at_end(&self, t: f64) -> bool {
+        t <= self.low || t >= self.high
+    }
+
     /// (low, high).
     pub fn ends(&self) -> (f64, f64) {
         (self.low, self.high)

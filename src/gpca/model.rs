@@ -1,8 +1,8 @@
 //! What a fitted model can do: project, sample, score, evaluate.
 
-use super::component::{Component, explained};
+use super::component::{Component, drowned, explained};
 use super::data::{epsilon, same_dimension};
-use super::evaluate::{Curve, Measures};
+use super::evaluate::{Curve, Measures, Sums};
 use super::finish::final_sinkhorn;
 use super::frame::Frame;
 use super::projection::Foot;
@@ -47,6 +47,8 @@ pub struct Projection {
     /// S_ε between the component at that time and the measure: a squared distance. The sum over the training measures
     /// is a cost.
     pub residual: f64,
+    /// Whether it is an end of the interval: the geodesic cannot go on to the measure.
+    pub at_end: bool,
     /// Whether every solve on the way converged.
     pub status: Status,
 }
@@ -62,10 +64,18 @@ pub struct Evaluation {
     pub noise_floor: f64,
     /// The same sum for the training barycentre alone.
     pub barycentre_cost: f64,
-    /// Points on either side of a solve (fewer where a measure has fewer).
-    pub points: usize,
+    /// Points on either side of a solve: as many as were asked for, or half of the points of a smaller measure, since the
+    /// noise floor needs two samples. (fewest, most) over the measures.
+    pub points: (usize, usize),
     /// Solves that did not converge.
     pub unconverged: usize,
+}
+
+impl Evaluation {
+    /// Whether the noise floor is higher than what lies above it: shares are then uncertain.
+    pub fn uncertain(&self) -> bool {
+        drowned(self.noise_floor, self.barycentre_cost)
+    }
 }
 
 impl<T: Real> Model<T> {
@@ -125,7 +135,12 @@ impl<T: Real> Model<T> {
         let mut out = vec![Vec::with_capacity(self.components.len()); sources.len()];
         for c in &self.components {
             for (row, Foot { time, value, report }) in out.iter_mut().zip(measures.project(&c.curve())) {
-                row.push(Projection { time: time * scale, residual: value * unit, status: report.status });
+                row.push(Projection {
+                    time: time * scale,
+                    residual: value * unit,
+                    at_end: c.frame_interval.at_end(time),
+                    status: report.status,
+                });
             }
         }
         Ok(out)
@@ -204,7 +219,8 @@ impl<T: Real> Model<T> {
         let (noise_floor, barycentre_cost) = (sums.noise_floor * unit, sums.barycentre * unit);
         let costs: Vec<f64> = sums.costs.iter().map(|c| c * unit).collect();
         let explained = costs.iter().map(|&c| explained(c, noise_floor, barycentre_cost)).collect();
-        Ok(Evaluation { costs, explained, noise_floor, barycentre_cost, points, unconverged: sums.unconverged })
+        let Sums { points, unconverged, .. } = sums;
+        Ok(Evaluation { costs, explained, noise_floor, barycentre_cost, points, unconverged })
     }
 
     /// The barycentre of the training measures as equally weighted particles, row-major N × d.
@@ -240,6 +256,7 @@ impl<T: Real> Model<T> {
             explained: c.explained,
             clipped: c.clipped,
             unconverged: c.unconverged,
+            open_solves: c.open_solves,
             starts: c.starts.clone(),
             start_cost: c.start_cost,
             spectrum: c.spectrum.clone(),

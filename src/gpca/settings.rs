@@ -185,7 +185,7 @@ pub struct Settings {
     pub keep: Keep,
     /// Steps between evaluations of the cost on fixed points.
     pub evaluate_every: usize,
-    /// Points of an evaluation, on both sides.
+    /// Points of an evaluation on both sides; half of its points for a measure of fewer than twice as many.
     pub evaluation_points: usize,
     /// Seed of everything random.
     pub seed: u64,

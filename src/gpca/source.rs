@@ -94,20 +94,20 @@ impl<T: Real> Source<T> {
         out
     }
 
-    /// A sample as chance gives it: all points with their weights if there are no more than `m`, else `m` draws,
-    /// distinct ones if the weights are equal.
-    pub fn sample(&self, stream: &mut Stream, m: usize) -> Points<T> {
-        if self.points.len() <= m { self.points.clone() } else { self.at_random(stream, m) }
+    /// How many points, at most `most`, a sample may have so that there is a second one beside it: half of the points
+    /// if they have equal weights, as many as there are if draws are from the weights.
+    pub fn sample_size(&self, most: usize) -> usize {
+        let n = self.points.len();
+        most.min(if self.uniform { n / 2 } else { n }).max(1)
     }
 
-    /// Two independent samples for a noise floor: disjoint halves of 2m distinct draws where that can be, else two
-    /// times m independent draws.
+    /// Two samples of m points as chance gives them: disjoint if the weights are equal and the points suffice, else
+    /// independent draws.
     pub fn two_samples(&self, stream: &mut Stream, m: usize) -> (Points<T>, Points<T>) {
-        let (n, d) = (self.points.len(), self.points.dim());
-        let half = if self.uniform { m.min(n / 2) } else { m }.max(1);
-        let both = self.at_random(stream, 2 * half);
-        let (mut a, mut b) = (Points::buffer(half, d), Points::buffer(half, d));
-        let (first, second) = both.coords().split_at(half * d);
+        let d = self.points.dim();
+        let both = self.at_random(stream, 2 * m);
+        let (mut a, mut b) = (Points::buffer(m, d), Points::buffer(m, d));
+        let (first, second) = both.coords().split_at(m * d);
         a.coords_mut().copy_from_slice(first);
         b.coords_mut().copy_from_slice(second);
         (a, b)
@@ -173,13 +173,19 @@ mod tests {
         let measure = Measure::uniform("m", points, 1).unwrap();
         let source: Source<f64> = Source::new(&measure, &Frame::identity(1));
         let mut stream = Stream::new(1, Purpose::Measure, [0; 3]);
-        let (a, b) = source.two_samples(&mut stream, 512);
+        let m = source.sample_size(512);
+        assert_eq!((m, source.sample_size(5)), (10, 5));
+        let (a, b) = source.two_samples(&mut stream, m);
         let mut all = [a.coords(), b.coords()].concat();
         all.sort_by(f64::total_cmp);
         all.dedup();
         assert_eq!(all.len(), 20);
-        assert_eq!(source.sample(&mut stream, 64).len(), 20);
-        assert_eq!(source.sample(&mut stream, 5).len(), 5);
+        let one: Source<f64> = Source::new(&Measure::uniform("one", vec![4.0], 1).unwrap(), &Frame::identity(1));
+        let m = one.sample_size(512);
+        assert_eq!((m, one.two_samples(&mut stream, m).1.coords()), (1, &[4.0][..]));
+        let weighted = Measure::weighted("w", vec![0.0, 1.0, 2.0], 1, vec![1.0, 1.0, 2.0]).unwrap();
+        let source: Source<f64> = Source::new(&canonical(&weighted), &Frame::identity(1));
+        assert_eq!(source.sample_size(512), 3);
         let weighted = Measure::weighted("w", vec![0.0, 1.0], 1, vec![0.0, 1.0]).unwrap();
         let source: Source<f64> = Source::new(&canonical(&weighted), &Frame::identity(1));
         let mut out = Points::buffer(8, 1);

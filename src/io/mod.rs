@@ -13,19 +13,20 @@ mod ply;
 mod text;
 mod write;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use cloud::{Cloud, Fault, distinct_names, label};
 
-pub use write::{write_atomic, write_npy};
+pub use write::{check_writable, write_atomic, write_npy};
 
 /// How files are read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// Draw this many points uniformly by area from the faces of a mesh (ply, off) instead of taking its vertices.
-    /// Files of other formats have no faces and are read as they are.
+    /// Files of other formats have no faces and are read as they are; [`read_measures`] wants at least one mesh.
     pub surface: Option<usize>,
     /// Column (text files with a header) or ply vertex property that holds weights.
     pub weight_column: Option<String>,
@@ -72,7 +73,7 @@ struct Input {
 /// # Errors
 /// [`Error::Io`] for what cannot be opened, [`Error::File`] for content that cannot be used, [`Error::Points`] and
 /// [`Error::Weights`] for values that make no measure or if the measures do not all have the same dimension,
-/// [`Error::Parameter`] if nothing is given.
+/// [`Error::Parameter`] if nothing is given or [`ReadOptions::surface`] is asked of files none of which is a mesh.
 pub fn read_measures<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Result<Vec<Measure>> {
     if inputs.is_empty() {
         return Err(Error::parameter("inputs", "no file is given; name at least one file or directory of clouds"));
@@ -85,6 +86,11 @@ pub fn read_measures<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Res
         } else {
             files.push(Input { path: path.into(), found: false });
         }
+    }
+    let mesh = |input: &Input| matches!(ending(&input.path), Some((Format::Ply | Format::Off, _)));
+    if options.surface.is_some() && !files.iter().any(mesh) {
+        let problem = "none of the files is a mesh (.ply, .off) with a surface to draw from; leave this option out";
+        return Err(Error::parameter("surface", problem));
     }
     read_inputs(&files, options)
 }
@@ -109,10 +115,28 @@ fn list(directory: &Path) -> Result<Vec<Input>> {
     let shown = names.iter().filter(|name| !name.as_encoded_bytes().starts_with(b"."));
     let files: Vec<_> = shown.map(|name| directory.join(name)).filter(taken).collect();
     if files.is_empty() {
-        let problem = format!("the directory holds no file that ends in {}", endings(true));
+        let problem =
+            format!("the directory holds no file that ends in {} (name .tsv and .dat files one by one)", endings(true));
         return Err(Error::file(directory, "", problem));
     }
     Ok(files.into_iter().map(|path| Input { path, found: true }).collect())
+}
+
+/// An error if two of the paths lead to one file.
+fn distinct_files(files: &[Input]) -> Result<()> {
+    let mut seen: HashMap<PathBuf, &Path> = HashMap::new();
+    for Input { path, .. } in files {
+        let file = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if let Some(before) = seen.insert(file, path) {
+            let problem = if before == path {
+                "it is given twice; name each file once".into()
+            } else {
+                format!("it is the same file as {}; name each file once", before.display())
+            };
+            return Err(Error::file(path, "", problem));
+        }
+    }
+    Ok(())
 }
 
 /// What the end of a file's name says of it.
@@ -132,6 +156,7 @@ fn read_inputs(files: &[Input], options: &ReadOptions) -> Result<Vec<Measure>> {
     if options.surface == Some(0) {
         return Err(Error::parameter("surface", "0 points make no measure; ask for at least 1"));
     }
+    distinct_files(files)?;
     let mut clouds = Vec::new();
     for (file, input) in files.iter().enumerate() {
         clouds.extend(read_clouds(input, options)?.into_iter().map(|cloud| (file, cloud)));

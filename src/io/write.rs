@@ -59,6 +59,23 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Says now that a file could not be written later: its directory must exist and take a new file.
+///
+/// # Errors
+/// [`Error::Io`] with what the system says, [`Error::File`] for a directory or a directory that does not exist.
+pub fn check_writable(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(Error::file(path, "", "it is a directory; name a file"));
+    }
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        let problem = format!("its directory {} does not exist; make it first", directory.display());
+        return Err(Error::file(path, "", problem));
+    }
+    let (_, temporary) = create_beside(path).map_err(|e| Error::io(path, e))?;
+    fs::remove_file(&temporary).map_err(|e| Error::io(path, e))
+}
+
 /// A new hidden file in the same directory.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -1,6 +1,7 @@
 //! The Sinkhorn divergence and its gradient.
 
 use super::cloud::Cloud;
+use super::epsilon::{Epsilon, both};
 use super::points::{Points, mean_into};
 use super::problem::Pair;
 use super::solver::{Solve, Stop};
@@ -45,7 +46,8 @@ pub struct Divergence<T> {
 /// Runs on the calling thread, or over the workers of the [`Pool`](crate::Pool) in which it is called.
 ///
 /// # Errors
-/// [`Error::Parameter`] for a setting out of range, [`Error::Points`] if the dimensions differ. A solve that does not
+/// [`Error::Parameter`] for a setting out of range, [`Error::Points`] if the dimensions differ or squared distances leave
+/// the range of `T`. A solve that does not
 /// converge is no error: see [`Divergence::report`].
 ///
 /// # Example
@@ -88,6 +90,7 @@ fn solve<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn, start: Opti
         return Err(Error::points("points", problem));
     }
     let epsilon = settings.epsilon.value(x, y);
+    Epsilon::check::<T>(epsilon, both(x, y), 1.0)?;
     let mut work = Divergences::default();
     let mut gradient = vec![T::ZERO; x.coords().len()];
     let (cross, own) = work.gradient(x, y, epsilon, settings, start, &mut gradient);

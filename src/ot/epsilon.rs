@@ -44,19 +44,55 @@ impl Epsilon {
         }
     }
 
+    /// An error if ε is so far above the mean squared distance that only rounding, about ε times the precision of `T`,
+    /// would be left of a divergence, or if squared distances or ε leave the range of `T`. Messages speak of `unit` times
+    /// the numbers.
+    pub(crate) fn check<T: Real>(epsilon: f64, squared: f64, unit: f64) -> Result<()> {
+        // Room for the largest of many distances.
+        if !(squared.is_finite() && T::from_f64(1e4 * squared).to_f64().is_finite()) {
+            let problem = format!("their squared distances leave the range of {}; divide all coordinates", T::NAME);
+            return Err(Error::points("points", format!("{problem} by a common factor")));
+        }
+        if squared > 0.0 && !T::from_f64(1e4 * squared / epsilon).to_f64().is_finite() {
+            let problem = format!(
+                "squared distances of {:.1e} over {:.1e} leave the range of {}",
+                unit * squared,
+                unit * epsilon,
+                T::NAME
+            );
+            return Err(Error::parameter("epsilon", format!("{problem}; raise it")));
+        }
+        let most = 1e-4 * squared / T::EPSILON.to_f64();
+        if squared > 0.0 && epsilon > most {
+            let problem = format!(
+                "it is {:.1e}, so far above the squared distances of {:.1e} that rounding in {} would hide the result \
+                 (the squared distance of the means); give at most {:.1e}",
+                unit * epsilon,
+                unit * squared,
+                T::NAME,
+                unit * most
+            );
+            return Err(Error::parameter("epsilon", problem));
+        }
+        Ok(())
+    }
+
     /// The value for a pair of clouds.
     pub fn value<T: Real>(&self, x: &Points<T>, y: &Points<T>) -> f64 {
         match *self {
             Epsilon::Fixed(value) => value,
             Epsilon::Auto { scale } => {
-                let (vx, vy) = (variance(x), variance(y));
-                let gap: f64 = mean(x).iter().zip(&mean(y)).map(|(a, b)| (a - b).powi(2)).sum();
-                let both = 0.5 * (vx + vy) + 0.25 * gap;
-                let epsilon = 2.0 * scale * vy.max(FLOOR * both);
+                let epsilon = 2.0 * scale * variance(y).max(0.5 * FLOOR * both(x, y));
                 if epsilon > 0.0 { epsilon } else { 1.0 }
             }
         }
     }
+}
+
+/// Twice the variance of both clouds together, that is E|z − z'|² over two points z, z' of either.
+pub(crate) fn both<T: Real>(x: &Points<T>, y: &Points<T>) -> f64 {
+    let gap: f64 = mean(x).iter().zip(&mean(y)).map(|(a, b)| (a - b).powi(2)).sum();
+    variance(x) + variance(y) + 0.5 * gap
 }
 
 #[cfg(test)]

@@ -81,7 +81,9 @@ pub(super) fn write<T: Real, C: Serialize + Arrays<T>>(
 pub(super) fn read<T: Real, C: DeserializeOwned + Arrays<T>>(path: &Path, kind: &str) -> Result<(C, Value)> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     let fault = |problem: String| Error::file(path, "", problem);
-    let broken = |what: &dyn std::fmt::Display| fault(format!("it is not a whole safetensors file of wgpca ({what})"));
+    let broken = |what: &dyn std::fmt::Display| {
+        fault(format!("it is not a whole safetensors file of wgpca ({what}); name the {kind} that a fit wrote"))
+    };
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| broken(&e))?;
     let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(&e))?;
     let Some(text) = header.metadata().as_ref().and_then(|m| m.get("wgpca")) else {

@@ -50,6 +50,20 @@ fn measures_in_one_point() {
     }
 }
 
+/// The geodesic that shrinks a cloud ends where it is a point.
+#[test]
+fn measures_at_an_end_of_the_interval_are_said() {
+    let cloud =
+        |i: u32, s: f64| measure(format!("{i}"), normals(&mut stream(13, i), 400).iter().map(|v| s * v).collect(), 2);
+    let measures = [cloud(0, 1.0), cloud(1, 0.6), cloud(2, 0.0), cloud(3, 0.0)];
+    let model = train(&measures, &Settings { margin: 0.1, ..small() });
+    let c = &model.components[0];
+    println!("{:.3?} in {:.3?}: {:?}", c.times, c.interval, c.warnings);
+    assert!(c.warnings.iter().any(|w| w.starts_with("2 of 4 measures project to an end of the interval")));
+    let ends: Vec<bool> = model.transform(&measures).unwrap().iter().map(|row| row[0].at_end).collect();
+    assert_eq!(ends, [false, false, true, true]);
+}
+
 #[test]
 fn a_constant_cloud_sizes_and_weights() {
     let (mut measures, _) = family(2, 100, 11);
@@ -68,6 +82,8 @@ fn a_constant_cloud_sizes_and_weights() {
         println!("{:.3?} {:.3?} {:?}", c.times, c.residuals, c.warnings);
     }
     let e = model.evaluate(&measures, 200).unwrap();
+    // One point, two of five, and 67 of 100 that are drawn by weight.
+    assert_eq!(e.points, (1, 200));
     assert!(e.costs.iter().chain([&e.noise_floor, &e.barycentre_cost]).all(|v| v.is_finite()));
 }
 

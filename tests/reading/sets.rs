@@ -60,6 +60,15 @@ fn names_stay_distinct() {
     let [s0, t0] = [&s, &t].map(|p| p.display().to_string());
     assert_eq!(names(&read_all(&[&s, &t])), [format!("{s0}[0]"), format!("{s0}[1]"), format!("{t0}[0]")]);
     fails(&[one.path(), &csv], &ReadOptions::default(), &["chair.csv", "given twice"]);
+    let around = one.path().join(".").join("chair.csv");
+    fails(
+        &[&csv, &one.path().join("..").join(one.path().file_name().unwrap()).join("chair.csv")],
+        &ReadOptions::default(),
+        &["chair.csv", "same file as"],
+    );
+    fails(&[&csv, &around], &ReadOptions::default(), &["chair.csv", "given twice"]);
+    let surface = ReadOptions { surface: Some(10), ..ReadOptions::default() };
+    fails(&[&csv], &surface, &["surface", "none of the files is a mesh"]);
 }
 
 /// O6: clouds of unequal dimension are both named.
@@ -74,8 +83,8 @@ fn o6_mixed_dimensions() {
 fn what_cannot_be_opened() {
     let dir = Dir::new();
     let options = ReadOptions::default();
-    fails(&[dir.path().join("gone.npy")], &options, &["gone.npy", "No such file"]);
-    fails(&[dir.path().join("gone")], &options, &["gone", "No such file"]);
+    fails(&[dir.path().join("gone.npy")], &options, &["gone.npy", "does not exist; check the name"]);
+    fails(&[dir.path().join("gone")], &options, &["gone", "does not exist"]);
     fails(&[dir.put("a.h5", "x")], &options, &["a.h5", ".h5 are not read", ".npy", ".tsv"]);
     fails(&[dir.put("plain", "x")], &options, &["plain", "no ending", ".npy"]);
     fails::<&Path>(&[], &options, &["inputs", "at least one"]);
