@@ -20,7 +20,7 @@ use wgpca::real::cast;
 use wgpca::rng::{Purpose, Stream};
 
 /// The stored kernel, and the same iteration streamed.
-const MEMORIES: [usize; 2] = [64 << 20, 0];
+const MEMORIES: [usize; 3] = [64 << 20, 1, 0];
 
 /// A cloud; equal weights if there are none.
 fn cloud<T: Real>(coords: &[f64], d: usize, weights: Option<&[f64]>) -> Points<T> {

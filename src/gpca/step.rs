@@ -292,13 +292,15 @@ impl<T: Real> Slot<T> {
                 *z = u + t * v;
             }
         }
-        let (cross, own) =
-            self.solver.gradient(&self.z, &self.y, self.epsilon, &settings.sinkhorn, None, &mut self.gradient);
-        self.report = cross.and(own);
+        let (z, y, solve) = (&self.z, &self.y, &settings.sinkhorn);
         if value {
-            self.report = self.report.and(self.solver.target(&settings.sinkhorn));
+            let (cross, own, target) = self.solver.all(z, y, self.epsilon, solve, None, &mut self.gradient);
+            self.report = cross.and(own).and(target);
             let ot = self.solver.value();
             self.value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
+        } else {
+            let (cross, own) = self.solver.gradient(z, y, self.epsilon, solve, None, &mut self.gradient);
+            self.report = cross.and(own);
         }
         self.along = works
             .iter()

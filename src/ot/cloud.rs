@@ -59,7 +59,11 @@ impl<T: Real> Cloud<T> {
 
     fn set_weight(&mut self, p: usize, weight: T) {
         self.weights[p] = weight;
-        self.log_weights[p] = T::from_f64(weight.to_f64().log2());
+        // Most weights are equal.
+        self.log_weights[p] = match p.checked_sub(1).filter(|&before| self.weights[before] == weight) {
+            Some(before) => self.log_weights[before],
+            None => T::from_f64(weight.to_f64().log2()),
+        };
     }
 
     /// Takes `(x − centre) · factor` of the points. Allocates only when they are more than ever before.

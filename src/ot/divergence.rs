@@ -61,7 +61,7 @@ pub struct Divergence<T> {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub fn divergence<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn) -> Result<Divergence<T>> {
-    solve(x, y, settings, None)
+    Solver::new(settings)?.divergence(x, y)
 }
 
 /// [`divergence`] started from known potentials, say those of a nearby problem; only `g` is used.
@@ -74,34 +74,105 @@ pub fn divergence_from<T: Real>(
     settings: &Sinkhorn,
     start: &Potentials<T>,
 ) -> Result<Divergence<T>> {
-    if start.g.len() != y.len() || start.g.iter().any(|g| !g.is_finite()) {
-        return Err(Error::parameter(
-            "potentials",
-            format!("g must hold {} finite numbers, one a point of y", y.len()),
-        ));
-    }
-    solve(x, y, settings, Some(&start.g))
+    Solver::new(settings)?.divergence_from(x, y, start)
 }
 
-fn solve<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn, start: Option<&[T]>) -> Result<Divergence<T>> {
-    settings.validate()?;
-    if x.dim() != y.dim() {
-        let problem = format!("x has {} coordinates, y has {}; both must lie in the same space", x.dim(), y.dim());
-        return Err(Error::points("points", problem));
+/// Divergences one after the other in the same memory: many solves of about the same size, as in a training loop, cost
+/// no allocation and no first touch of the kernel's pages.
+///
+/// # Example
+/// ```
+/// use wgpca::ot::{Points, Sinkhorn, Solver};
+/// let y = Points::uniform(&[0.0f32, 1.0, 2.0], 1)?;
+/// let mut solver = Solver::new(&Sinkhorn::default())?;
+/// let mut gradient = vec![0.0; 3];
+/// for shift in [0.5, 0.25] {
+///     let x = Points::uniform(&[shift, 1.0 + shift, 2.0 + shift], 1)?;
+///     let report = solver.gradient(&x, &y, &mut gradient)?;
+///     assert!(report.marginal_error <= 1e-4);
+///     assert!((gradient.iter().sum::<f32>() - 2.0 * shift).abs() < 1e-3);
+/// }
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Solver<T> {
+    settings: Sinkhorn,
+    work: Divergences<T>,
+}
+
+impl<T: Real> Solver<T> {
+    /// With these settings.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a setting out of range.
+    pub fn new(settings: &Sinkhorn) -> Result<Self> {
+        settings.validate()?;
+        Ok(Solver { settings: settings.clone(), work: Divergences::default() })
     }
-    let epsilon = settings.epsilon.value(x, y);
-    Epsilon::check::<T>(epsilon, both(x, y), 1.0)?;
-    let mut work = Divergences::default();
-    let mut gradient = vec![T::ZERO; x.coords().len()];
-    let (cross, own) = work.gradient(x, y, epsilon, settings, start, &mut gradient);
-    let target = work.target(settings);
-    let (ot, potentials) = (work.value(), work.potentials());
-    let value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
-    let mut report = cross.and(own).and(target);
-    if !(value.is_finite() && gradient.iter().chain(&potentials.f).chain(&potentials.g).all(|v| v.is_finite())) {
-        report.status = Status::Diverged;
+
+    /// As the function [`divergence`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn divergence(&mut self, x: &Points<T>, y: &Points<T>) -> Result<Divergence<T>> {
+        self.solve(x, y, None)
     }
-    Ok(Divergence { value, ot_xy: ot.xy, ot_xx: ot.xx, ot_yy: ot.yy, epsilon, gradient, potentials, report })
+
+    /// As the function [`divergence_from`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn divergence_from(&mut self, x: &Points<T>, y: &Points<T>, start: &Potentials<T>) -> Result<Divergence<T>> {
+        if start.g.len() != y.len() || start.g.iter().any(|g| !g.is_finite()) {
+            let problem = format!("g must hold {} finite numbers, one a point of y", y.len());
+            return Err(Error::parameter("potentials", problem));
+        }
+        self.solve(x, y, Some(&start.g))
+    }
+
+    /// ∂S_ε/∂x alone, row-major n × d, without the value: the problem (y, y) is not solved. Allocates nothing once it
+    /// has seen clouds of these sizes.
+    ///
+    /// # Errors
+    /// As [`divergence`], and [`Error::Parameter`] if `gradient` has another length than the coordinates of x.
+    pub fn gradient(&mut self, x: &Points<T>, y: &Points<T>, gradient: &mut [T]) -> Result<Report> {
+        let epsilon = self.check(x, y)?;
+        if gradient.len() != x.coords().len() {
+            let problem = format!("it has {} numbers, x has {}; give one for each", gradient.len(), x.coords().len());
+            return Err(Error::parameter("gradient", problem));
+        }
+        let (cross, own) = self.work.gradient(x, y, epsilon, &self.settings, None, gradient);
+        let mut report = cross.and(own);
+        if !gradient.iter().all(|v| v.is_finite()) {
+            report.status = Status::Diverged;
+        }
+        Ok(report)
+    }
+
+    /// ε of a pair that can be solved.
+    fn check(&self, x: &Points<T>, y: &Points<T>) -> Result<f64> {
+        if x.dim() != y.dim() {
+            let problem = format!("x has {} coordinates, y has {}; both must lie in the same space", x.dim(), y.dim());
+            return Err(Error::points("points", problem));
+        }
+        let epsilon = self.settings.epsilon.value(x, y);
+        Epsilon::check::<T>(epsilon, both(x, y), 1.0)?;
+        Ok(epsilon)
+    }
+
+    fn solve(&mut self, x: &Points<T>, y: &Points<T>, start: Option<&[T]>) -> Result<Divergence<T>> {
+        let epsilon = self.check(x, y)?;
+        let Solver { settings, work } = self;
+        let mut gradient = vec![T::ZERO; x.coords().len()];
+        let (cross, own, target) = work.all(x, y, epsilon, settings, start, &mut gradient);
+        let (ot, potentials) = (work.value(), work.potentials());
+        let value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
+        let mut report = cross.and(own).and(target);
+        if !(value.is_finite() && gradient.iter().chain(&potentials.f).chain(&potentials.g).all(|v| v.is_finite())) {
+            report.status = Status::Diverged;
+        }
+        Ok(Divergence { value, ot_xy: ot.xy, ot_xx: ot.xx, ot_yy: ot.yy, epsilon, gradient, potentials, report })
+    }
 }
 
 /// The three OT terms.
@@ -138,23 +209,52 @@ impl<T: Real> Divergences<T> {
         start: Option<&[T]>,
         gradient: &mut [T],
     ) -> (Report, Report) {
+        let (cross, own, _) = self.solve(x, y, epsilon, settings, start, gradient, false);
+        (cross, own)
+    }
+
+    /// [`Divergences::gradient`] and [`Divergences::target`], side by side.
+    pub fn all(
+        &mut self,
+        x: &Points<T>,
+        y: &Points<T>,
+        epsilon: f64,
+        settings: &Sinkhorn,
+        start: Option<&[T]>,
+        gradient: &mut [T],
+    ) -> (Report, Report, Report) {
+        let (cross, own, target) = self.solve(x, y, epsilon, settings, start, gradient, true);
+        (cross, own, target.unwrap_or(own))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn solve(
+        &mut self,
+        x: &Points<T>,
+        y: &Points<T>,
+        epsilon: f64,
+        settings: &Sinkhorn,
+        start: Option<&[T]>,
+        gradient: &mut [T],
+        value: bool,
+    ) -> (Report, Report, Option<Report>) {
         let (n, m, d) = (x.len(), y.len(), x.dim());
         self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
         // Differences from a point between the clouds keep the digits that a common offset would cost.
         self.centre.resize(d, 0.0);
         mean_into(y, &mut self.centre);
-        self.x.set(x, &self.centre, 1.0 / self.unit);
-        self.y.set(y, &self.centre, 1.0 / self.unit);
         self.cross_means.resize(n * d, T::ZERO);
         self.own_means.resize(n * d, T::ZERO);
         let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
-        let isa = Isa::best();
-        let Divergences { x: cx, y: cy, cross, own, cross_means, own_means, unit, .. } = self;
+        let (isa, memory) = (Isa::best(), settings.kernel_memory);
+        let Divergences { x: cx, y: cy, cross, own, target, cross_means, own_means, unit, centre } = self;
+        let (centre, factor, worth) = (&centre[..], 1.0 / *unit, n * m >= 1 << 16);
+        join(worth, || cx.set(x, centre, factor), || cy.set(y, centre, factor));
+        let (cx, cy) = (&*cx, &*cy);
         let (pair, own_pair) = (Pair { isa, x: cx, y: cy }, Pair { isa, x: cx, y: cx });
-        let reports = join(
-            n * m >= 1 << 16,
+        let (cross_report, (own_report, target_report)) = join(
+            worth,
             || {
-                let memory = settings.kernel_memory;
                 let report = match start {
                     Some(g) => cross.warm(pair, memory, stop, g, 1.0 / (*unit * *unit)),
                     None => cross.cross(pair, memory, stop),
@@ -163,9 +263,9 @@ impl<T: Real> Divergences<T> {
                 report
             },
             || {
-                let report = own.symmetric(own_pair, settings.kernel_memory, stop);
+                let report = own.symmetric(own_pair, memory, stop);
                 own.problem.rows(own_pair, &own.beta, own_means);
-                report
+                (report, value.then(|| target.symmetric(Pair { isa, x: cy, y: cy }, memory, stop)))
             },
         );
         let unit = T::from_f64(2.0 * *unit);
@@ -175,7 +275,7 @@ impl<T: Real> Divergences<T> {
                 gradient[i as usize * d + k] = unit * cx.weights[p] * difference;
             }
         }
-        reports
+        (cross_report, own_report, target_report)
     }
 
     /// Solves (y, y) of the last clouds, for the value.

@@ -18,11 +18,12 @@ mod points;
 mod problem;
 mod softmin;
 mod solver;
+mod tiles;
 
 pub use assignment::assignment;
 pub(crate) use cloud::spatial_order;
 pub(crate) use divergence::Divergences;
-pub use divergence::{Divergence, Potentials, divergence, divergence_from};
+pub use divergence::{Divergence, Potentials, Solver, divergence, divergence_from};
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub use points::{Points, mean, variance};
@@ -41,8 +42,9 @@ pub struct Sinkhorn {
     pub tolerance: f64,
     /// Iterations (both half-updates) of each of the three problems after which a solve ends all the same.
     pub max_iterations: usize,
-    /// Bytes that the stored kernel of a problem may take. A problem that could take more is streamed instead: memory
-    /// linear in n + m, two exponentials an entry and iteration. 0 streams always.
+    /// Bytes that the stored kernel of each of the three problems may take, of which only what matters is stored. Beyond
+    /// that its blocks are computed anew in each iteration: memory linear in n + m. With 0 nothing is left out either, and
+    /// every iteration runs in the log domain: the slow reference.
     pub kernel_memory: usize,
 }
 

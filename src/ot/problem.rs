@@ -4,25 +4,18 @@
 use super::cloud::Cloud;
 use super::kernel::Kernel;
 use super::softmin::{PARTS, Part, Side, softmin};
+use super::tiles::Exponents;
 use crate::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 
 /// Where the kernel's entries come from in an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// Tiles in memory, skipped where they are negligible.
+    /// Tiles of absorbed potentials, negligible ones left out, in memory or computed anew in each pass.
     #[default]
-    Stored,
-    /// Computed anew: memory linear in n + m.
+    Tiled,
+    /// Softmins in the log domain over all entries: slow, and nothing can leave their range. The reference.
     Streamed,
-}
-
-impl Storage {
-    /// Stored if a full n × m kernel takes no more than `memory` bytes.
-    pub fn within<T>(memory: usize, n: usize, m: usize) -> Storage {
-        let bytes = n.saturating_mul(m).saturating_mul(size_of::<T>());
-        if bytes <= memory { Storage::Stored } else { Storage::Streamed }
-    }
 }
 
 /// The clouds of a problem.
@@ -112,9 +105,9 @@ fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V
 }
 
 impl<T: Real> Problem<T> {
-    /// Sizes for a pair, and F = G = 0.
-    pub fn set(&mut self, pair: Pair<'_, T>, storage: Storage) {
-        self.storage = storage;
+    /// Sizes for a pair, and F = G = 0. Stored tiles may take `memory` bytes; with 0, all is streamed.
+    pub fn set(&mut self, pair: Pair<'_, T>, memory: usize) {
+        self.storage = if memory == 0 { Storage::Streamed } else { Storage::Tiled };
         let (n, m) = (pair.x.padded(), pair.y.padded());
         for (v, len) in [(&mut self.f, n), (&mut self.df, n), (&mut self.g, m), (&mut self.columns, m)] {
             v.clear();
@@ -122,8 +115,8 @@ impl<T: Real> Problem<T> {
         }
         self.w.clear();
         self.w.resize(n.max(m), T::ZERO);
-        if storage == Storage::Stored {
-            self.kernel.set(pair.x, pair.y);
+        if self.storage == Storage::Tiled {
+            self.kernel.set(pair.x, pair.y, memory);
         }
         self.close(pair);
     }
@@ -210,8 +203,8 @@ impl<T: Real> Problem<T> {
 
     /// To be called after F or G changed and before [`Problem::sweep`].
     pub fn build(&mut self, pair: Pair<'_, T>) {
-        if self.storage == Storage::Stored {
-            self.kernel.build(pair.isa, pair.x, pair.y, &self.f, &self.g);
+        if self.storage == Storage::Tiled {
+            self.kernel.build(pair.isa, Exponents { x: pair.x, y: pair.y, f: &self.f, g: &self.g });
         }
     }
 
@@ -220,11 +213,12 @@ impl<T: Real> Problem<T> {
         let Pair { isa, x, y } = pair;
         let (n, m) = (x.padded(), y.padded());
         match self.storage {
-            Storage::Stored => {
+            Storage::Tiled => {
                 scaled_weights(isa, &y.weights, beta, &mut self.w[..m]);
                 let sums = &mut self.df;
                 sums.fill(T::ONE);
-                self.kernel.sweep(isa, x.n, &self.w[..m], &x.weights, sums, &mut self.columns);
+                let of = Exponents { x, y, f: &self.f, g: &self.g };
+                self.kernel.sweep(isa, of, &self.w[..m], sums, &mut self.columns);
                 minus_log2(isa, &self.columns, r);
                 crate::simd::slices::log2_in_place(isa, sums);
                 sums.iter_mut().for_each(|s| *s = -*s);
@@ -245,7 +239,7 @@ impl<T: Real> Problem<T> {
         let dual = crate::real::dot(&y.weights, beta) + crate::real::dot(&x.weights, &self.df);
         let limit = if T::EPSILON.to_f64() > 1e-10 { 90.0 } else { 900.0 };
         let mut sweep = Sweep { error, unsure: 0.0, drift: 0.0, dual, lost: top.to_f64() > limit };
-        if self.storage == Storage::Stored {
+        if self.storage == Storage::Tiled {
             for (&a, &d) in x.weights.iter().zip(&self.df).filter(|(a, _)| a.to_f64() > FAINT) {
                 let d = d.to_f64();
                 sweep.drift = sweep.drift.max(d);
@@ -263,10 +257,11 @@ impl<T: Real> Problem<T> {
         let Pair { isa, x, y } = pair;
         let m = y.padded();
         match self.storage {
-            Storage::Stored => {
+            Storage::Tiled => {
                 scaled_weights(isa, &y.weights, beta, &mut self.w[..m]);
                 self.df.fill(T::ONE);
-                self.kernel.means(isa, x.n, &self.w[..m], y, &mut self.df, means);
+                let of = Exponents { x, y, f: &self.f, g: &self.g };
+                self.kernel.means(isa, of, &self.w[..m], &mut self.df, means);
                 crate::simd::slices::log2_in_place(isa, &mut self.df);
                 self.df.iter_mut().for_each(|s| *s = -*s);
             }

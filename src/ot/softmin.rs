@@ -36,17 +36,47 @@ fn body<V: Vector>(
     means: &mut [V::Scalar],
     buffer: &mut [V::Scalar],
 ) {
+    match y.cloud.d {
+        1 => in_dimension::<V, 1>(x, y, w, rows, out, means, buffer),
+        2 => in_dimension::<V, 2>(x, y, w, rows, out, means, buffer),
+        3 => in_dimension::<V, 3>(x, y, w, rows, out, means, buffer),
+        _ => in_dimension::<V, 0>(x, y, w, rows, out, means, buffer),
+    }
+}
+
+/// D is the dimension, 0 for one that is only known at run time.
+#[inline(always)]
+fn in_dimension<V: Vector, const D: usize>(
+    x: Side<'_, V::Scalar>,
+    y: Side<'_, V::Scalar>,
+    w: &[V::Scalar],
+    rows: Range<usize>,
+    out: &mut [V::Scalar],
+    means: &mut [V::Scalar],
+    buffer: &mut [V::Scalar],
+) {
     let (d, m) = (y.cloud.d, y.cloud.padded());
-    let (buffer, w, g) = (&mut buffer[..m], &w[..m], &y.potential[..m]);
+    let (buffer, w, g, axes) = (&mut buffer[..m], &w[..m], &y.potential[..m], &y.cloud.axes[..d * m]);
     let minus_infinity = V::Scalar::from_f64(f64::NEG_INFINITY);
     for (o, i) in rows.enumerate() {
         let f = V::splat(x.potential[i]);
+        let mut at = [f; D];
+        for k in 0..D {
+            at[k] = V::splat(x.cloud.axis(k)[i]);
+        }
         let mut top = V::splat(minus_infinity);
         for j in (0..m).step_by(V::LANES) {
             let mut distance = V::splat(V::Scalar::ZERO);
-            for k in 0..d {
-                let difference = V::splat(x.cloud.axis(k)[i]).sub(V::load(&y.cloud.axis(k)[j..]));
-                distance = difference.mul_add(difference, distance);
+            if D > 0 {
+                for k in 0..D {
+                    let difference = at[k].sub(V::load(&axes[k * m + j..]));
+                    distance = difference.mul_add(difference, distance);
+                }
+            } else {
+                for k in 0..d {
+                    let difference = V::splat(x.cloud.axis(k)[i]).sub(V::load(&axes[k * m + j..]));
+                    distance = difference.mul_add(difference, distance);
+                }
             }
             let e = f.add(V::load(&g[j..])).sub(distance).add(V::load(&w[j..]));
             e.store(&mut buffer[j..]);
@@ -54,21 +84,24 @@ fn body<V: Vector>(
         }
         let top = lanes_max::<V>(top);
         let mut sum = V::splat(V::Scalar::ZERO);
-        for j in (0..m).step_by(V::LANES) {
-            let p = V::load(&buffer[j..]).sub(V::splat(top)).exp2();
-            if !means.is_empty() {
-                p.store(&mut buffer[j..]);
+        if means.is_empty() {
+            for e in buffer.chunks_exact(V::LANES) {
+                sum = sum.add(V::load(e).sub(V::splat(top)).exp2());
             }
-            sum = sum.add(p);
+        } else {
+            for e in buffer.chunks_exact_mut(V::LANES) {
+                let p = V::load(e).sub(V::splat(top)).exp2();
+                p.store(e);
+                sum = sum.add(p);
+            }
         }
         let sum = sum.sum();
         out[o] = -(top + V::Scalar::from_f64(sum.to_f64().log2()));
         if !means.is_empty() {
             for k in 0..d {
-                let axis = y.cloud.axis(k);
                 let mut mean = V::splat(V::Scalar::ZERO);
                 for j in (0..m).step_by(V::LANES) {
-                    mean = V::load(&buffer[j..]).mul_add(V::load(&axis[j..]), mean);
+                    mean = V::load(&buffer[j..]).mul_add(V::load(&axes[k * m + j..]), mean);
                 }
                 means[o * d + k] = mean.sum() / sum;
             }

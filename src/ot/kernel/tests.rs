@@ -1,9 +1,10 @@
 //! Stored kernels against dense ones.
 
+use super::super::tiles::{build_body, cut, mean_body, sweep_body};
 use super::*;
 use crate::ot::points::Points;
 use crate::rng::{Purpose, Stream};
-use crate::simd::Lanes;
+use crate::simd::{Lanes, Vector};
 
 const SIZES: [(usize, usize); 9] =
     [(1, 1), (1, 130), (130, 1), (15, 17), (16, 16), (17, 15), (3, 130), (130, 15), (130, 130)];
@@ -81,7 +82,7 @@ where
 {
     // One kernel for all: what an earlier, larger problem left must not show.
     let (mut kernel, mut tiles) = (Kernel::<T>::default(), Tiles::default());
-    let mut dropped = false;
+    let (mut dropped, mut anew) = (false, false);
     for (n, m) in SIZES.into_iter().rev() {
         for d in [1, 3, 17] {
             let twin = Twin::<T>::new(n, m, d);
@@ -90,31 +91,43 @@ where
             let mut columns = vec![T::ONE; y.padded()];
             for isa in Isa::available() {
                 let what = format!("{isa:?} {} {n} {m} {d}", T::NAME);
-                kernel.set(x, y);
-                kernel.build(isa, x, y, f, g);
-                kernel.sweep(isa, n, w, &x.weights, &mut sums, &mut columns);
-                twin.compare(&what, &sums[..n], &columns, &[]);
-                kernel.means(isa, n, w, y, &mut sums, &mut means);
-                twin.compare(&what, &sums[..n], &columns, &means);
-                assert!(sums[n..].iter().all(|&s| s == T::ONE), "{what}: padding");
-                let stored = kernel.parts.iter().fold(0, |all, tiles| all + tiles.column.len());
-                dropped |= stored < n.div_ceil(ROWS) * m.div_ceil(TILE);
+                let of = Exponents { x, y, f, g };
+                let mut first = None;
+                // Stored because all fit, because what is left of them fits, and computed anew.
+                let all = n.div_ceil(ROWS) * m.div_ceil(TILE);
+                for memory in [all, all - 1, 1].map(|tiles| tiles * VALUES * size_of::<T>()) {
+                    kernel.set(x, y, memory);
+                    kernel.build(isa, of);
+                    kernel.sweep(isa, of, w, &mut sums, &mut columns);
+                    twin.compare(&what, &sums[..n], &columns, &[]);
+                    kernel.means(isa, of, w, &mut sums, &mut means);
+                    twin.compare(&what, &sums[..n], &columns, &means);
+                    assert!(sums[n..].iter().all(|&s| s == T::ONE), "{what}: padding");
+                    if kernel.stored {
+                        let stored = kernel.parts.iter().fold(0, |all, tiles| all + tiles.column.len());
+                        dropped |= stored < all;
+                    }
+                    anew |= !kernel.stored;
+                    let results = (sums.clone(), columns.clone(), means.clone());
+                    assert!(*first.get_or_insert_with(|| results.clone()) == results, "{what}: {memory} bytes");
+                }
             }
             // The code path of NEON.
             let g_max: Vec<T> =
                 g.chunks(TILE).map(|t| t.iter().fold(g[0], |a, &v| if v > a { v } else { a })).collect();
             let g_max = [g_max, vec![T::from_f64(f64::NEG_INFINITY); TILE]].concat();
             let (x_boxes, y_boxes) = (&kernel.x_boxes, &kernel.y_boxes);
-            tiles.row_sums.resize(x.padded(), T::ZERO);
-            tiles.means.resize(x.padded() * d, T::ZERO);
-            build_body::<Lanes<T, true>>(Build { x, y, x_boxes, y_boxes, f, g, g_max: &g_max }, 0..n, &mut tiles);
-            sweep_body::<Lanes<T, true>>(&mut tiles, w, &x.weights);
-            let columns = tiles.scratch.clone();
-            mean_body::<Lanes<T, true>>(&mut tiles, w, Some(y));
+            let from = Source { of: Exponents { x, y, f, g }, x_boxes, y_boxes, g_max: &g_max };
+            tiles.reserve(n, d, n.div_ceil(ROWS) * m.div_ceil(TILE));
+            build_body::<Lanes<T, true>>(from, 0..n, &mut tiles);
+            sweep_body::<Lanes<T, true>>(None, 0..n, &mut tiles, w, &x.weights);
+            let columns = tiles.columns.clone();
+            let wy: Vec<T> = (0..d).flat_map(|k| w.iter().zip(y.axis(k)).map(|(&w, &y)| w * y)).collect();
+            mean_body::<Lanes<T, true>>(None, 0..n, &mut tiles, w, &wy);
             twin.compare("lanes with fused additions", &tiles.row_sums[..n], &columns, &tiles.means[..n * d]);
         }
     }
-    assert!(dropped, "no case in which a tile can be left out");
+    assert!(dropped && anew, "no case in which a tile can be left out, or is computed anew");
 }
 
 #[test]
@@ -143,10 +156,11 @@ fn far_exponents_are_clamped() {
     let twin = Twin::<f32>::new(17, 15, 2);
     let f: Vec<f32> = twin.f.iter().map(|f| f + 500.0).collect();
     let mut kernel = Kernel::default();
-    kernel.set(&twin.x, &twin.y);
-    kernel.build(Isa::best(), &twin.x, &twin.y, &f, &twin.g);
+    kernel.set(&twin.x, &twin.y, 1 << 20);
+    let of = Exponents { x: &twin.x, y: &twin.y, f: &f, g: &twin.g };
+    kernel.build(Isa::best(), of);
     let (mut sums, mut columns) = (vec![1.0; 32], vec![0.0; 16]);
-    kernel.sweep(Isa::best(), 17, &twin.w, &twin.x.weights, &mut sums, &mut columns);
+    kernel.sweep(Isa::best(), of, &twin.w, &mut sums, &mut columns);
     assert!(sums.iter().chain(&columns).all(|v| v.is_finite()));
     assert!(sums[..17].iter().all(|&s| s > 1e10));
 }

@@ -54,11 +54,12 @@ fn sweeps<T: Real>(n: usize, m: usize, d: usize, bound: f64) {
     // Distances of up to about 100.
     let (x, y) = (cloud::<T>(1, n, d, 4, 1.5), cloud::<T>(2, m, d, 6, 1.5));
     for isa in Isa::available() {
-        for storage in [Storage::Stored, Storage::Streamed] {
+        // Stored, computed anew, streamed.
+        for memory in [1 << 24, 1, 0] {
             let pair = Pair { isa, x: &x, y: &y };
-            let what = |kind: &str| format!("{kind} of {isa:?} {storage:?} {} {n} {m} {d}", T::NAME);
+            let what = |kind: &str| format!("{kind} of {isa:?} {memory} {} {n} {m} {d}", T::NAME);
             let mut problem = Problem::<T>::default();
-            problem.set(pair, storage);
+            problem.set(pair, memory);
             problem.relax(pair);
             problem.build(pair);
             let mut beta: Vec<T> = (0..y.padded()).map(|j| T::from_f64((j as f64).sin())).collect();
@@ -104,7 +105,7 @@ fn rows_out_of_reach_are_noticed() {
     let (x, y) = (cloud::<f32>(3, 40, 3, 100, 2.0), cloud::<f32>(4, 50, 3, 100, 2.0));
     let pair = Pair { isa: Isa::best(), x: &x, y: &y };
     let mut problem = Problem::default();
-    problem.set(pair, Storage::Stored);
+    problem.set(pair, 1 << 24);
     problem.relax(pair);
     let f = problem.f.clone();
     let (beta, mut r) = (vec![0.0; y.padded()], vec![0.0; y.padded()]);

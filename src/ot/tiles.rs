@@ -1,0 +1,369 @@
+//! Tiles of the kernel, 4 rows × 16 columns, for a range of rows, and the passes over them. Tiles are stored once, or
+//! computed anew for each group of four rows within a pass.
+
+use super::cloud::{Cloud, ROWS};
+use super::kernel::Boxes;
+use crate::real::Real;
+use crate::simd::{TILE, Vector, dispatch};
+use std::ops::Range;
+
+/// Values of a tile.
+pub(super) const VALUES: usize = ROWS * TILE;
+
+/// What the exponents `F_i + G_j − |x_i − y_j|²` are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Exponents<'a, T> {
+    pub x: &'a Cloud<T>,
+    pub y: &'a Cloud<T>,
+    /// Padded; −∞ in G where there is no mass, and on the padding of both.
+    pub f: &'a [T],
+    pub g: &'a [T],
+}
+
+/// The same with what tells whole tiles that cannot matter.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a, T> {
+    pub of: Exponents<'a, T>,
+    pub x_boxes: &'a Boxes<T>,
+    pub y_boxes: &'a Boxes<T>,
+    /// Largest G of each tile's columns.
+    pub g_max: &'a [T],
+}
+
+/// Tiles of a range of rows, with the memory of the passes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tiles<T> {
+    /// First tile of each group of [`ROWS`] rows; one more at the end.
+    start: Vec<u32>,
+    /// Column of each tile, in tiles.
+    pub column: Vec<u32>,
+    /// [`VALUES`] of each tile, row after row; longer than the tiles that there are.
+    values: Vec<T>,
+    /// Upper bounds of the exponents in a group's tiles.
+    bounds: Vec<T>,
+    /// Coordinates of a group's rows, axis after axis.
+    rows: Vec<T>,
+    pub columns: Vec<T>,
+    pub row_sums: Vec<T>,
+    pub means: Vec<T>,
+}
+
+impl<T: Real> Tiles<T> {
+    /// Memory for `rows` rows in d dimensions and for `tiles` tiles. Pages that are never written cost nothing.
+    pub fn reserve(&mut self, rows: usize, d: usize, tiles: usize) {
+        let groups = rows.div_ceil(ROWS);
+        self.start.reserve((groups + 1).saturating_sub(self.start.len()));
+        self.column.reserve(tiles.saturating_sub(self.column.len()));
+        if self.values.len() < tiles * VALUES {
+            self.values = vec![T::ZERO; tiles * VALUES];
+        }
+        self.rows.resize(d * ROWS, T::ZERO);
+        self.row_sums.resize(groups * ROWS, T::ZERO);
+        self.means.resize(groups * ROWS * d, T::ZERO);
+    }
+
+    fn forget(&mut self) {
+        self.column.clear();
+        self.start.clear();
+        self.start.push(0);
+    }
+}
+
+dispatch! {
+    /// How many tiles the bounds leave.
+    pub(super) fn count_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) -> usize = count_body;
+    /// Stores the tiles.
+    pub(super) fn build_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = build_body;
+    /// `row_sums` = K w; `columns` = Kᵀ (a / row_sums), over these rows. With `anew`, tiles are computed on the way.
+    pub(super) fn sweep_rows<T>(
+        anew: Option<Source<'_, T>>, rows: Range<usize>, tiles: &mut Tiles<T>, w: &[T], a: &[T],
+    ) = sweep_body;
+    /// `row_sums` = K w; `means` = the means of the y_j under the weights K_ij w_j if w y, axis after axis, is there.
+    pub(super) fn mean_rows<T>(
+        anew: Option<Source<'_, T>>, rows: Range<usize>, tiles: &mut Tiles<T>, w: &[T], wy: &[T],
+    ) = mean_body;
+}
+
+/// Exponents below this are not stored: in f32 each neglected entry is below 4e-9 of its row's sum before scaling.
+pub(super) fn cut<T: Real>() -> f64 {
+    if T::EPSILON.to_f64() > 1e-10 { -28.0 } else { -64.0 }
+}
+
+/// Exponents are clamped here: a start far from the solution must not overflow.
+const HIGHEST: f64 = 60.0;
+
+/// A row sum must stay invertible.
+fn tiny<T: Real>() -> T {
+    T::from_f64(if T::EPSILON.to_f64() > 1e-10 { 1e-37 } else { 1e-300 })
+}
+
+#[inline(always)]
+fn count_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) -> usize {
+    let cut = V::Scalar::from_f64(cut::<V::Scalar>());
+    let mut count = 0;
+    for group in rows.step_by(ROWS) {
+        bound_group::<V>(from, group, &mut tiles.bounds);
+        for &b in &tiles.bounds {
+            count += usize::from(b >= cut);
+        }
+    }
+    count
+}
+
+#[inline(always)]
+pub(super) fn build_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) {
+    tiles.forget();
+    for group in rows.step_by(ROWS) {
+        build_group::<V>(from, group, tiles);
+        tiles.start.push(tiles.column.len() as u32);
+    }
+}
+
+/// Upper bounds of the exponents in the tiles of a group: distances of bounding boxes.
+#[inline(always)]
+fn bound_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, bounds: &mut Vec<V::Scalar>) {
+    let Source { of, x_boxes, y_boxes, g_max } = from;
+    bounds.resize(y_boxes.padded, V::Scalar::ZERO);
+    let zero = V::splat(V::Scalar::ZERO);
+    let mut top = of.f[group];
+    for &f in &of.f[group..group + ROWS] {
+        top = if f > top { f } else { top };
+    }
+    for j in (0..y_boxes.padded).step_by(V::LANES) {
+        let mut distance = zero;
+        for k in 0..of.x.d {
+            let (xb, yb) = (k * x_boxes.padded + group / ROWS, k * y_boxes.padded + j);
+            let above = V::load(&y_boxes.low[yb..]).sub(V::splat(x_boxes.high[xb]));
+            let below = V::splat(x_boxes.low[xb]).sub(V::load(&y_boxes.high[yb..]));
+            let gap = above.max(below).max(zero);
+            distance = gap.mul_add(gap, distance);
+        }
+        V::splat(top).add(V::load(&g_max[j..])).sub(distance).store(&mut bounds[j..]);
+    }
+}
+
+/// Appends the tiles of a group.
+#[inline(always)]
+fn build_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, tiles: &mut Tiles<V::Scalar>) {
+    bound_group::<V>(from, group, &mut tiles.bounds);
+    let Cloud { d, .. } = *from.of.x;
+    for k in 0..d {
+        tiles.rows[k * ROWS..(k + 1) * ROWS].copy_from_slice(&from.of.x.axis(k)[group..group + ROWS]);
+    }
+    match d {
+        1 => fill_group::<V, 1>(from.of, group, tiles),
+        2 => fill_group::<V, 2>(from.of, group, tiles),
+        3 => fill_group::<V, 3>(from.of, group, tiles),
+        _ => fill_group::<V, 0>(from.of, group, tiles),
+    }
+}
+
+/// D is the dimension, 0 for one that is only known at run time.
+#[inline(always)]
+fn fill_group<V: Vector, const D: usize>(of: Exponents<'_, V::Scalar>, group: usize, tiles: &mut Tiles<V::Scalar>) {
+    let Tiles { column, values, bounds, rows, .. } = tiles;
+    let (axes, padded, zero) = (&of.y.axes[..], of.y.padded(), V::splat(V::Scalar::ZERO));
+    let x = if D > 0 { &rows[..D * ROWS] } else { &rows[..] };
+    let f: &[V::Scalar] = &of.f[group..group + ROWS];
+    let limit = V::Scalar::from_f64(cut::<V::Scalar>());
+    let (cut, highest) = (V::splat(limit), V::splat(V::Scalar::from_f64(HIGHEST)));
+    // Entries far below the cut are 0: with w and u their products would be denormal, a hundred times slower.
+    let faint = V::splat(V::Scalar::from_f64(2.0 * self::cut::<V::Scalar>()));
+    for (b, bound) in bounds[..padded / TILE].iter().enumerate() {
+        if !(*bound >= limit) {
+            continue;
+        }
+        // TILE is at most four vectors.
+        let mut e = [[zero; ROWS]; 4];
+        let mut keep = false;
+        for (h, e) in e.iter_mut().enumerate().take(TILE / V::LANES) {
+            let j = b * TILE + h * V::LANES;
+            if D > 0 {
+                for k in 0..D {
+                    add_squares::<V>(e, &x[k * ROWS..], &axes[k * padded + j..]);
+                }
+            } else {
+                for (x, axis) in x.chunks_exact(ROWS).zip(axes.chunks_exact(padded)) {
+                    add_squares::<V>(e, x, &axis[j..]);
+                }
+            }
+            let g = V::load(&of.g[j..]);
+            for r in 0..ROWS {
+                e[r] = V::splat(f[r]).add(g).sub(e[r]);
+                keep |= e[r].any_ge(cut);
+            }
+        }
+        if keep {
+            let at = column.len() * VALUES;
+            let values = &mut values[at..at + VALUES];
+            for (h, e) in e.iter().enumerate().take(TILE / V::LANES) {
+                for (r, e) in e.iter().enumerate() {
+                    let value = V::select_le(*e, faint, zero, e.min(highest).exp2());
+                    value.store(&mut values[r * TILE + h * V::LANES..]);
+                }
+            }
+            column.push(b as u32);
+        }
+    }
+}
+
+/// Adds the squared differences along one axis.
+#[inline(always)]
+fn add_squares<V: Vector>(sums: &mut [V; ROWS], x: &[V::Scalar], y: &[V::Scalar]) {
+    let y = V::load(y);
+    for r in 0..ROWS {
+        let difference = V::splat(x[r]).sub(y);
+        sums[r] = difference.mul_add(difference, sums[r]);
+    }
+}
+
+/// The tiles of the group that is `k`-th of these rows.
+#[inline(always)]
+fn group_tiles<V: Vector>(
+    anew: Option<Source<'_, V::Scalar>>,
+    k: usize,
+    group: usize,
+    tiles: &mut Tiles<V::Scalar>,
+) -> Range<usize> {
+    match anew {
+        None => tiles.start[k] as usize..tiles.start[k + 1] as usize,
+        Some(from) => {
+            tiles.column.clear();
+            build_group::<V>(from, group, tiles);
+            0..tiles.column.len()
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn sweep_body<V: Vector>(
+    anew: Option<Source<'_, V::Scalar>>,
+    rows: Range<usize>,
+    tiles: &mut Tiles<V::Scalar>,
+    w: &[V::Scalar],
+    a: &[V::Scalar],
+) {
+    tiles.columns.clear();
+    tiles.columns.resize(w.len(), V::Scalar::ZERO);
+    let (w, _) = w.as_chunks::<TILE>();
+    for (k, group) in rows.step_by(ROWS).enumerate() {
+        let stored = group_tiles::<V>(anew, k, group, tiles);
+        let Tiles { column, values, columns, row_sums, .. } = &mut *tiles;
+        let (values, _) = values.as_chunks::<VALUES>();
+        let (column, values) = (&column[stored.clone()], &values[stored]);
+        let sums = row_sums_of::<V>(column, values, w);
+        let mut u = [V::splat(V::Scalar::ZERO); ROWS];
+        for r in 0..ROWS {
+            let s = if sums[r] > tiny() { sums[r] } else { tiny() };
+            row_sums[k * ROWS + r] = s;
+            u[r] = V::splat(a[k * ROWS + r] / s);
+        }
+        let (columns, _) = columns.as_chunks_mut::<TILE>();
+        for (&j, v) in column.iter().zip(values) {
+            let columns = &mut columns[j as usize];
+            for h in (0..TILE).step_by(V::LANES) {
+                let mut sum = V::load(&columns[h..]);
+                for (r, u) in u.iter().enumerate() {
+                    sum = V::load(&v[r * TILE + h..]).mul_add(*u, sum);
+                }
+                sum.store(&mut columns[h..]);
+            }
+        }
+    }
+}
+
+/// Σ_j K_ij w_j of the four rows of a group. Two accumulators a row hide the latency of the additions.
+#[inline(always)]
+fn row_sums_of<V: Vector>(
+    column: &[u32],
+    values: &[[V::Scalar; VALUES]],
+    w: &[[V::Scalar; TILE]],
+) -> [V::Scalar; ROWS] {
+    let mut even = [V::splat(V::Scalar::ZERO); ROWS];
+    let mut odd = even;
+    let (pairs, last) = column.as_chunks::<2>();
+    for (j, v) in pairs.iter().zip(values.as_chunks::<2>().0) {
+        add_tile::<V>(&mut even, &v[0], &w[j[0] as usize]);
+        add_tile::<V>(&mut odd, &v[1], &w[j[1] as usize]);
+    }
+    if let [j] = last {
+        add_tile::<V>(&mut even, &values[values.len() - 1], &w[*j as usize]);
+    }
+    let mut sums = [V::Scalar::ZERO; ROWS];
+    for r in 0..ROWS {
+        sums[r] = even[r].add(odd[r]).sum();
+    }
+    sums
+}
+
+#[inline(always)]
+fn add_tile<V: Vector>(sums: &mut [V; ROWS], tile: &[V::Scalar; VALUES], w: &[V::Scalar; TILE]) {
+    for h in (0..TILE).step_by(V::LANES) {
+        let w = V::load(&w[h..]);
+        for r in 0..ROWS {
+            sums[r] = V::load(&tile[r * TILE + h..]).mul_add(w, sums[r]);
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn mean_body<V: Vector>(
+    anew: Option<Source<'_, V::Scalar>>,
+    rows: Range<usize>,
+    tiles: &mut Tiles<V::Scalar>,
+    w: &[V::Scalar],
+    wy: &[V::Scalar],
+) {
+    for (k, group) in rows.step_by(ROWS).enumerate() {
+        let stored = group_tiles::<V>(anew, k, group, tiles);
+        match wy.len() / w.len() {
+            1 => mean_group::<V, 1>(k, stored, tiles, w, wy),
+            2 => mean_group::<V, 2>(k, stored, tiles, w, wy),
+            3 => mean_group::<V, 3>(k, stored, tiles, w, wy),
+            _ => mean_group::<V, 0>(k, stored, tiles, w, wy),
+        }
+    }
+}
+
+/// For small D all moments in one pass over the tiles; else one pass each.
+#[inline(always)]
+fn mean_group<V: Vector, const D: usize>(
+    k: usize,
+    stored: Range<usize>,
+    tiles: &mut Tiles<V::Scalar>,
+    w: &[V::Scalar],
+    wy: &[V::Scalar],
+) {
+    let Tiles { column, values, row_sums, means, .. } = tiles;
+    let (values, _) = values.as_chunks::<VALUES>();
+    let (column, values) = (&column[stored.clone()], &values[stored]);
+    let (tiles_wide, (wy, _)) = (w.len() / TILE, wy.as_chunks::<TILE>());
+    let (w, _) = w.as_chunks::<TILE>();
+    let mut sums = [V::splat(V::Scalar::ZERO); ROWS];
+    let mut moments = [sums; D];
+    for (&j, v) in column.iter().zip(values) {
+        add_tile::<V>(&mut sums, v, &w[j as usize]);
+        for k in 0..D {
+            add_tile::<V>(&mut moments[k], v, &wy[k * tiles_wide + j as usize]);
+        }
+    }
+    for r in 0..ROWS {
+        let s = sums[r].sum();
+        row_sums[k * ROWS + r] = if s > tiny() { s } else { tiny() };
+    }
+    let d = wy.len() / tiles_wide;
+    for axis in 0..d {
+        let moment = if D > 0 {
+            moments[if axis < D { axis } else { 0 }]
+        } else {
+            let mut moment = [V::splat(V::Scalar::ZERO); ROWS];
+            for (&j, v) in column.iter().zip(values) {
+                add_tile::<V>(&mut moment, v, &wy[axis * tiles_wide + j as usize]);
+            }
+            moment
+        };
+        for r in 0..ROWS {
+            means[(k * ROWS + r) * d + axis] = moment[r].sum() / row_sums[k * ROWS + r];
+        }
+    }
+}
