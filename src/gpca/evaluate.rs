@@ -58,7 +58,7 @@ impl<T: Real> Evaluator<T> {
         let target = |(i, source): (usize, &Source<T>)| {
             let mut stream = Stream::new(seed, Purpose::Evaluation, [1, i as u32, 0]);
             let y = source.representatives(&mut stream, points);
-            Target { epsilon: epsilon(&y), y }
+            Target::new(y.clone(), epsilon(&y), sinkhorn)
         };
         Evaluator {
             // Even samples of ρ: with independent ones the errors of their moments, common to all measures, would
@@ -117,7 +117,8 @@ impl<T: Real> Measures<'_, T> {
     }
 
     fn target(&self, y: Points<T>) -> Target<T> {
-        Target { epsilon: (self.epsilon)(&y), y }
+        let epsilon = (self.epsilon)(&y);
+        Target::new(y, epsilon, self.sinkhorn)
     }
 
     /// Projects every measure on a curve. What a measure gets does not depend on the others.

@@ -2,7 +2,7 @@
 
 use super::interval::Interval;
 use super::samples::Samples;
-use crate::ot::{Divergences, Points, Report, Sinkhorn, Status, mean, variance};
+use crate::ot::{Divergences, Guess, Points, Report, Sinkhorn, Status, mean, variance};
 use crate::real::Real;
 
 /// A measure to project, as points in the engine's frame.
@@ -10,6 +10,22 @@ use crate::real::Real;
 pub(crate) struct Target<T> {
     pub y: Points<T>,
     pub epsilon: f64,
+    /// OT_ε(y, y), the same at every time.
+    own: f64,
+    report: Report,
+}
+
+impl<T: Real> Target<T> {
+    /// Solves (y, y).
+    pub fn new(y: Points<T>, epsilon: f64, sinkhorn: &Sinkhorn) -> Self {
+        let (own, report) = Divergences::default().own_term(&y, epsilon, sinkhorn);
+        Target { y, epsilon, own, report }
+    }
+
+    /// On few points, for differences of divergences alone.
+    fn thinned(&self, points: usize) -> Self {
+        Target { y: self.y.thinned(points), own: 0.0, ..*self }
+    }
 }
 
 /// Where a measure projects.
@@ -28,9 +44,9 @@ pub(crate) struct Probe<T> {
     solver: Divergences<T>,
     z: Points<T>,
     gradient: Vec<T>,
-    /// OT_ε(y, y) of the present target.
-    own: f64,
     report: Report,
+    /// The last solve was of a near problem.
+    warm: bool,
 }
 
 /// Points of the coarse search on either side, and its times.
@@ -45,10 +61,17 @@ const PRECISION: f64 = 1e-4;
 /// The span counts as at least this share of the time that the curve needs for the distance to the target: training
 /// times may all be equal.
 const LEAST_SPAN: f64 = 0.01;
+/// A secant step is at most this many majorisation steps long.
+const LONGEST: f64 = 20.0;
 /// Steps of the refinement; each shrinks the bracket or is a majorisation step inside it.
 const REFINE: usize = 25;
 
 const FINE: Report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
+
+/// How much longer than the bound's a secant step may be: as long as the two slopes say, if they make sense.
+fn longer(factor: f64) -> f64 {
+    if factor >= 1.0 { factor.min(LONGEST) } else { 1.0 }
+}
 
 /// Root mean square distance of two independent points of μ(0) and ν, over the speed: more than any sensible |t|.
 fn reach<T: Real>(samples: &Samples<T>, target: &Target<T>) -> f64 {
@@ -62,38 +85,40 @@ fn reach<T: Real>(samples: &Samples<T>, target: &Target<T>) -> f64 {
 
 impl<T: Real> Probe<T> {
     pub fn new() -> Self {
-        Probe { solver: Divergences::default(), z: Points::buffer(1, 1), gradient: vec![], own: 0.0, report: FINE }
+        Probe { solver: Divergences::default(), z: Points::buffer(1, 1), gradient: vec![], report: FINE, warm: false }
     }
 
-    /// Prepares a target: its self term is the same at every time.
-    fn begin(&mut self, samples: &Samples<T>, target: &Target<T>, sinkhorn: &Sinkhorn) {
+    /// Prepares a target.
+    fn begin(&mut self, samples: &Samples<T>, target: &Target<T>) {
         let d = target.y.dim();
         if self.z.len() != samples.n || self.z.dim() != d {
             self.z = Points::buffer(samples.n, d);
             self.gradient = vec![T::ZERO; samples.n * d];
         }
-        let (value, report) = self.solver.own_term(&target.y, target.epsilon, sinkhorn);
-        self.own = value;
-        self.report = report;
+        (self.report, self.warm) = (target.report, false);
     }
 
     /// (h(t), h'(t)).
     fn at(&mut self, samples: &Samples<T>, target: &Target<T>, t: f64, sinkhorn: &Sinkhorn) -> (f64, f64) {
         samples.at(t, self.z.coords_mut());
-        let (cross, own) = self.solver.gradient(&self.z, &target.y, target.epsilon, sinkhorn, None, &mut self.gradient);
+        let start = if self.warm { Guess::Kept } else { Guess::Coarse };
+        let (cross, own) =
+            self.solver.gradient(&self.z, &target.y, target.epsilon, sinkhorn, start, &mut self.gradient);
+        self.warm = true;
         self.report = self.report.and(cross).and(own);
         let (xy, xx) = self.solver.cross_terms();
-        (xy - 0.5 * xx - 0.5 * self.own, crate::real::dot(&self.gradient, &samples.v))
+        (xy - 0.5 * xx - 0.5 * target.own, crate::real::dot(&self.gradient, &samples.v))
     }
 
     /// S_ε between two clouds.
     pub fn between(&mut self, x: &Points<T>, target: &Target<T>, sinkhorn: &Sinkhorn) -> (f64, Report) {
-        let mut gradient = vec![T::ZERO; x.coords().len()];
-        let (own_y, mut report) = self.solver.own_term(&target.y, target.epsilon, sinkhorn);
-        let (cross, own) = self.solver.gradient(x, &target.y, target.epsilon, sinkhorn, None, &mut gradient);
-        report = report.and(cross).and(own);
+        self.gradient.resize(x.coords().len(), T::ZERO);
+        let (cross, own) =
+            self.solver.gradient(x, &target.y, target.epsilon, sinkhorn, Guess::Coarse, &mut self.gradient);
+        // The next target finds memory for its own size.
+        self.z = Points::buffer(1, 1);
         let (xy, xx) = self.solver.cross_terms();
-        (xy - 0.5 * xx - 0.5 * own_y, report)
+        (xy - 0.5 * xx - 0.5 * target.own, target.report.and(cross).and(own))
     }
 
     /// From a near time, `steps` steps by majorisation (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.
@@ -106,7 +131,7 @@ impl<T: Real> Probe<T> {
         steps: usize,
         sinkhorn: &Sinkhorn,
     ) -> Foot {
-        self.begin(samples, target, sinkhorn);
+        self.begin(samples, target);
         let curvature = 2.0 * samples.speed_squared();
         let mut time = interval.clip(start).0;
         for _ in 0..steps {
@@ -120,9 +145,9 @@ impl<T: Real> Probe<T> {
     }
 
     /// A safe search over the whole interval: a grid over the span of the training times and beyond, on few points,
-    /// that moves on while the best time is its last; then, on all points, majorisation steps inside the bracket of
+    /// that moves on while the best time is its last; then, on all points, secant steps for h' = 0 inside the bracket of
     /// the best grid time, halved by the sign of h' wherever a step would leave it, but for a step beyond the interval,
-    /// which goes to its end.
+    /// which goes to its end. `2⟨v, v⟩` bounds h'' from above, so no step is shorter than by majorisation (D11 c).
     pub fn search(
         &mut self,
         samples: &Samples<T>,
@@ -133,11 +158,11 @@ impl<T: Real> Probe<T> {
     ) -> Foot {
         let span = (last - first).max(LEAST_SPAN * reach(samples, target));
         let (mut low, mut high) = self.bracket(samples, target, interval, (first, last), span, sinkhorn);
-        self.begin(samples, target, sinkhorn);
+        self.begin(samples, target);
         let curvature = 2.0 * samples.speed_squared();
         let mut time = 0.5 * (low + high);
         let (mut value, mut slope) = self.at(samples, target, time, sinkhorn);
-        let mut tried = [false; 2];
+        let (mut tried, mut before) = ([false; 2], None);
         let same = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
         for _ in 0..REFINE {
             if slope > 0.0 {
@@ -146,7 +171,9 @@ impl<T: Real> Probe<T> {
                 low = time
             }
             let step = if curvature > 0.0 { -slope / curvature } else { 0.0 };
-            let aim = time + step;
+            let aim =
+                time + step * before.map_or(1.0, |(t, s): (f64, f64)| longer(curvature * (time - t) / (slope - s)));
+            before = Some((time, slope));
             // A step beyond an end of the interval goes to the end itself, once.
             let next = if (low..=high).contains(&aim) {
                 aim
@@ -179,8 +206,8 @@ impl<T: Real> Probe<T> {
         sinkhorn: &Sinkhorn,
     ) -> (f64, f64) {
         let coarse = samples.front(COARSE_POINTS);
-        let few = Target { y: target.y.thinned(COARSE_POINTS), epsilon: target.epsilon };
-        self.begin(&coarse, &few, sinkhorn);
+        let few = target.thinned(COARSE_POINTS);
+        self.begin(&coarse, &few);
         let mut low = interval.clip(first - BEYOND * span).0;
         let mut high = interval.clip(last + BEYOND * span).0;
         let cells = COARSE_TIMES - 1;

@@ -10,7 +10,7 @@ use super::spectrum::Extreme;
 use super::state::{Gradient, State, Visit};
 use super::work::Work;
 use crate::nn::Jets;
-use crate::ot::{Divergences, Points, Report, Status};
+use crate::ot::{Divergences, Guess, Points, Report, Status};
 use crate::pool::for_each;
 use crate::real::Real;
 use crate::rng::{Purpose, Stream, lattice_normals};
@@ -294,12 +294,12 @@ impl<T: Real> Slot<T> {
         }
         let (z, y, solve) = (&self.z, &self.y, &settings.sinkhorn);
         if value {
-            let (cross, own, target) = self.solver.all(z, y, self.epsilon, solve, None, &mut self.gradient);
+            let (cross, own, target) = self.solver.all(z, y, self.epsilon, solve, Guess::Coarse, &mut self.gradient);
             self.report = cross.and(own).and(target);
             let ot = self.solver.value();
             self.value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
         } else {
-            let (cross, own) = self.solver.gradient(z, y, self.epsilon, solve, None, &mut self.gradient);
+            let (cross, own) = self.solver.gradient(z, y, self.epsilon, solve, Guess::Coarse, &mut self.gradient);
             self.report = cross.and(own);
         }
         self.along = works

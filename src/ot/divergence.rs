@@ -141,7 +141,7 @@ impl<T: Real> Solver<T> {
             let problem = format!("it has {} numbers, x has {}; give one for each", gradient.len(), x.coords().len());
             return Err(Error::parameter("gradient", problem));
         }
-        let (cross, own) = self.work.gradient(x, y, epsilon, &self.settings, None, gradient);
+        let (cross, own) = self.work.gradient(x, y, epsilon, &self.settings, Guess::Coarse, gradient);
         let mut report = cross.and(own);
         if !gradient.iter().all(|v| v.is_finite()) {
             report.status = Status::Diverged;
@@ -164,7 +164,8 @@ impl<T: Real> Solver<T> {
         let epsilon = self.check(x, y)?;
         let Solver { settings, work } = self;
         let mut gradient = vec![T::ZERO; x.coords().len()];
-        let (cross, own, target) = work.all(x, y, epsilon, settings, start, &mut gradient);
+        let (cross, own, target) =
+            work.all(x, y, epsilon, settings, start.map_or(Guess::Coarse, Guess::Given), &mut gradient);
         let (ot, potentials) = (work.value(), work.potentials());
         let value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
         let mut report = cross.and(own).and(target);
@@ -183,6 +184,17 @@ pub(crate) struct Value {
     pub yy: f64,
 }
 
+/// Where solves of (x, y) and (x, x) begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Guess<'a, T> {
+    /// At the solution of a coarser problem.
+    Coarse,
+    /// At the last solution, of clouds whose points moved a little, with the same ε; else as `Coarse`.
+    Kept,
+    /// At these potentials g, in units of the cost.
+    Given(&'a [T]),
+}
+
 /// Solves between clouds of about the same size, with the memory they keep from one to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Divergences<T> {
@@ -193,20 +205,25 @@ pub(crate) struct Divergences<T> {
     target: Solve<T>,
     cross_means: Vec<T>,
     own_means: Vec<T>,
+    /// Potentials of (x, y) on y and of (x, x), in the order of the input and units of ε ln 2.
+    kept_g: Vec<T>,
+    own_kept: Vec<T>,
+    /// They are finite.
+    sound: bool,
     centre: Vec<f64>,
     /// Length of a unit of the scaled coordinates; its square is ε ln 2.
     unit: f64,
 }
 
 impl<T: Real> Divergences<T> {
-    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). Returns both reports. `start` holds potentials g.
+    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). Returns both reports.
     pub fn gradient(
         &mut self,
         x: &Points<T>,
         y: &Points<T>,
         epsilon: f64,
         settings: &Sinkhorn,
-        start: Option<&[T]>,
+        start: Guess<'_, T>,
         gradient: &mut [T],
     ) -> (Report, Report) {
         let (cross, own, _) = self.solve(x, y, epsilon, settings, start, gradient, false);
@@ -220,7 +237,7 @@ impl<T: Real> Divergences<T> {
         y: &Points<T>,
         epsilon: f64,
         settings: &Sinkhorn,
-        start: Option<&[T]>,
+        start: Guess<'_, T>,
         gradient: &mut [T],
     ) -> (Report, Report, Report) {
         let (cross, own, target) = self.solve(x, y, epsilon, settings, start, gradient, true);
@@ -234,12 +251,14 @@ impl<T: Real> Divergences<T> {
         y: &Points<T>,
         epsilon: f64,
         settings: &Sinkhorn,
-        start: Option<&[T]>,
+        start: Guess<'_, T>,
         gradient: &mut [T],
         value: bool,
     ) -> (Report, Report, Option<Report>) {
         let (n, m, d) = (x.len(), y.len(), x.dim());
-        self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
+        let unit = (epsilon * std::f64::consts::LN_2).sqrt();
+        let kept = self.sound && self.unit == unit && self.kept_g.len() == m && self.own_kept.len() == n;
+        self.unit = unit;
         // Differences from a point between the clouds keep the digits that a common offset would cost.
         self.centre.resize(d, 0.0);
         mean_into(y, &mut self.centre);
@@ -247,7 +266,20 @@ impl<T: Real> Divergences<T> {
         self.own_means.resize(n * d, T::ZERO);
         let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
         let (isa, memory) = (Isa::best(), settings.kernel_memory);
-        let Divergences { x: cx, y: cy, cross, own, target, cross_means, own_means, unit, centre } = self;
+        let Divergences {
+            x: cx,
+            y: cy,
+            cross,
+            own,
+            target,
+            cross_means,
+            own_means,
+            kept_g,
+            own_kept,
+            unit,
+            centre,
+            ..
+        } = self;
         let (centre, factor, worth) = (&centre[..], 1.0 / *unit, n * m >= 1 << 16);
         join(worth, || cx.set(x, centre, factor), || cy.set(y, centre, factor));
         let (cx, cy) = (&*cx, &*cy);
@@ -256,16 +288,20 @@ impl<T: Real> Divergences<T> {
             worth,
             || {
                 let report = match start {
-                    Some(g) => cross.warm(pair, memory, stop, g, 1.0 / (*unit * *unit)),
-                    None => cross.cross(pair, memory, stop),
+                    Guess::Given(g) => cross.warm(pair, memory, stop, g, 1.0 / (*unit * *unit)),
+                    Guess::Kept if kept => cross.warm(pair, memory, stop, kept_g, 1.0),
+                    _ => cross.cross(pair, memory, stop),
                 };
                 cross.problem.rows(pair, &cross.beta, cross_means);
+                cross.problem.unsorted(&cy.order, &cross.beta, kept_g);
                 report
             },
             || {
-                let report = own.symmetric(own_pair, memory, stop);
+                let start = (kept && matches!(start, Guess::Kept)).then_some(&own_kept[..]);
+                let report = own.symmetric(own_pair, memory, stop, start);
                 own.problem.rows(own_pair, &own.beta, own_means);
-                (report, value.then(|| target.symmetric(Pair { isa, x: cy, y: cy }, memory, stop)))
+                own.problem.unsorted(&cx.order, &own.beta, own_kept);
+                (report, value.then(|| target.symmetric(Pair { isa, x: cy, y: cy }, memory, stop, None)))
             },
         );
         let unit = T::from_f64(2.0 * *unit);
@@ -275,6 +311,7 @@ impl<T: Real> Divergences<T> {
                 gradient[i as usize * d + k] = unit * cx.weights[p] * difference;
             }
         }
+        self.sound = cross_report.status != Status::Diverged && own_report.status != Status::Diverged;
         (cross_report, own_report, target_report)
     }
 
@@ -282,7 +319,7 @@ impl<T: Real> Divergences<T> {
     pub fn target(&mut self, settings: &Sinkhorn) -> Report {
         let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
         let pair = Pair { isa: Isa::best(), x: &self.y, y: &self.y };
-        self.target.symmetric(pair, settings.kernel_memory, stop)
+        self.target.symmetric(pair, settings.kernel_memory, stop, None)
     }
 
     /// OT_ε(y, y) alone.

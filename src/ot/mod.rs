@@ -22,8 +22,8 @@ mod tiles;
 
 pub use assignment::assignment;
 pub(crate) use cloud::spatial_order;
-pub(crate) use divergence::Divergences;
 pub use divergence::{Divergence, Potentials, Solver, divergence, divergence_from};
+pub(crate) use divergence::{Divergences, Guess};
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub use points::{Points, mean, variance};

@@ -118,6 +118,8 @@ impl<T: Real> Problem<T> {
         if self.storage == Storage::Tiled {
             self.kernel.set(pair.x, pair.y, memory);
         }
+        // A solve that loses a row asks for them in the middle.
+        self.parts.iter_mut().for_each(|p| p.reserve(n.max(m)));
         self.close(pair);
     }
 
@@ -171,6 +173,20 @@ impl<T: Real> Problem<T> {
         (0..pair.y.n).for_each(|p| self.g[p] = g(p));
         self.close(pair);
         self.update_f(pair);
+    }
+
+    /// F = G, given by input point, for the symmetric problem. Where a point has no mass its potential is not needed.
+    pub fn both_at(&mut self, pair: Pair<'_, T>, potential: &[T]) {
+        for (p, &i) in pair.x.order.iter().enumerate() {
+            (self.f[p], self.g[p]) = (potential[i as usize], potential[i as usize]);
+        }
+        self.close(pair);
+    }
+
+    /// G + β in the order of the input.
+    pub fn unsorted(&self, order: &[u32], beta: &[T], out: &mut Vec<T>) {
+        out.resize(order.len(), T::ZERO);
+        order.iter().zip(self.g.iter().zip(beta)).for_each(|(&j, (&g, &b))| out[j as usize] = g + b);
     }
 
     /// Starts from the potentials of another problem between `coarse` clouds: each side reads the other's.

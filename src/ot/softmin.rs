@@ -135,6 +135,15 @@ pub(crate) struct Part<T> {
     means: Vec<T>,
 }
 
+impl<T: Real> Part<T> {
+    /// Room for softmins between `most` points or fewer, without means.
+    pub fn reserve(&mut self, most: usize) {
+        self.buffer.reserve(most.saturating_sub(self.buffer.len()));
+        let rows = part(most, 0).len();
+        self.out.reserve(rows.saturating_sub(self.out.len()));
+    }
+}
+
 /// [`softmin_rows`] for every row of `x`; `means` as there.
 pub(crate) fn softmin<T: Real>(
     isa: Isa,

@@ -115,11 +115,14 @@ impl<T: Real> Solve<T> {
     }
 
     /// The symmetric problem OT_ε(x, x): β ← (β − log₂ K (a 2^β)) / 2, a contraction by at least ½ near the solution
-    /// because the kernel is positive definite.
-    pub fn symmetric(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop) -> Report {
+    /// because the kernel is positive definite. From potentials in the order of the input, or from 0.
+    pub fn symmetric(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, start: Option<&[T]>) -> Report {
         let n = pair.x.n;
         let Solve { problem, beta, .. } = self;
         problem.set(pair, memory);
+        if let Some(potential) = start {
+            problem.both_at(pair, potential);
+        }
         beta.clear();
         beta.resize(pair.x.padded(), T::ZERO);
         problem.build(pair);
@@ -216,7 +219,7 @@ mod tests {
             let x = cloud::<f64>(9, n, 2, 5, scale);
             let error = |max_iterations: usize| {
                 let stop = Stop { tolerance: 1e-13, max_iterations };
-                Solve::default().symmetric(pair(&x, &x), MEMORY, stop).marginal_error
+                Solve::default().symmetric(pair(&x, &x), MEMORY, stop, None).marginal_error
             };
             let errors: Vec<f64> = (1..=30).map(error).collect();
             for pair in errors.windows(2).skip(2) {
@@ -241,7 +244,7 @@ mod tests {
                 assert_eq!(kept.beta, fresh.beta);
                 let values = [&kept, &fresh].map(|s| s.problem.dual_sums(pair(&x, &y), &s.beta));
                 assert_eq!(values[0], values[1]);
-                let reports = [&mut kept, &mut fresh].map(|s| s.symmetric(pair(&x, &x), memory, stop));
+                let reports = [&mut kept, &mut fresh].map(|s| s.symmetric(pair(&x, &x), memory, stop, None));
                 assert_eq!((reports[0], &kept.beta), (reports[1], &fresh.beta));
             }
         }
