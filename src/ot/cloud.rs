@@ -17,7 +17,7 @@ pub(crate) struct Cloud<T> {
     pub n: usize,
     /// Dimension.
     pub d: usize,
-    /// Coordinates, axis k at `k · padded .. `; 0 on the padding.
+    /// Coordinates, axis k at `k · stride .. `; 0 on the padding.
     pub axes: Vec<T>,
     /// Weights; 0 on the padding.
     pub weights: Vec<T>,
@@ -40,17 +40,22 @@ impl<T: Real> Cloud<T> {
         padded(self.n)
     }
 
+    /// From an axis to the next. Many axes a power of two apart would fall on the same few lines of the cache.
+    pub fn stride(&self) -> usize {
+        self.padded() + if self.d > 4 { TILE } else { 0 }
+    }
+
     /// Coordinate k of every point.
     pub fn axis(&self, k: usize) -> &[T] {
-        let p = self.padded();
-        &self.axes[k * p..(k + 1) * p]
+        let first = k * self.stride();
+        &self.axes[first..first + self.padded()]
     }
 
     fn resize(&mut self, n: usize, d: usize) {
         (self.n, self.d) = (n, d);
         let p = self.padded();
         self.axes.clear();
-        self.axes.resize(p * d, T::ZERO);
+        self.axes.resize(self.stride() * d, T::ZERO);
         self.weights.clear();
         self.weights.resize(p, T::ZERO);
         self.log_weights.clear();
@@ -74,11 +79,11 @@ impl<T: Real> Cloud<T> {
         self.order.extend(0..n as u32);
         self.keys.resize(n, 0);
         halve(points.coords(), d, &mut self.order, &mut self.keys);
-        let padded = self.padded();
+        let stride = self.stride();
         for p in 0..n {
             let i = self.order[p] as usize;
             for k in 0..d {
-                self.axes[k * padded + p] = T::from_f64((points.coords()[i * d + k].to_f64() - centre[k]) * factor);
+                self.axes[k * stride + p] = T::from_f64((points.coords()[i * d + k].to_f64() - centre[k]) * factor);
             }
             self.set_weight(p, points.weights()[i]);
         }
@@ -91,7 +96,7 @@ impl<T: Real> Cloud<T> {
         self.resize(n, fine.d);
         self.order.clear();
         self.order.extend(0..n as u32);
-        let padded = self.padded();
+        let stride = self.stride();
         for p in 0..n {
             let leaf = p * LEAF..((p + 1) * LEAF).min(fine.n);
             let mass: f64 = fine.weights[leaf.clone()].iter().map(|w| w.to_f64()).sum();
@@ -103,7 +108,7 @@ impl<T: Real> Cloud<T> {
                 } else {
                     axis[0].to_f64()
                 };
-                self.axes[k * padded + p] = T::from_f64(mean * factor);
+                self.axes[k * stride + p] = T::from_f64(mean * factor);
             }
             self.set_weight(p, T::from_f64(mass));
         }

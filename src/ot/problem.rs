@@ -3,8 +3,8 @@
 
 use super::cloud::Cloud;
 use super::kernel::Kernel;
-use super::softmin::{PARTS, Part, Side, softmin};
-use super::tiles::Exponents;
+use super::softmin::{PARTS, Part, Side, softmin, softmin_rows};
+use super::tiles::{Exponents, cut};
 use crate::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 
@@ -36,7 +36,7 @@ pub(crate) struct Sweep {
     /// Mass, twice, of the rows for which the stored kernel is no longer good: tiles that were dropped matter for them,
     /// or entries were clamped. As good as an error of the rows.
     pub unsure: f64,
-    /// Largest δ.
+    /// Largest δ and largest β together: how far entries may have risen above what they were when tiles were dropped.
     pub drift: f64,
     /// A column or a row received so little mass, or a row so much, that the stored kernel cannot tell its update.
     pub lost: bool,
@@ -46,12 +46,17 @@ pub(crate) struct Sweep {
 pub(crate) const ROOM: f64 = 8.0;
 const LOST: f64 = 30.0;
 const CLAMPED: f64 = -24.0;
+/// Lost rows and columns are rescued one by one if they are no more than this share (one in FEW) of the smaller cloud.
+const FEW: usize = 4;
 /// A row of less mass than 2^-60 may stay clamped for good, and does not matter.
 const FAINT: f64 = 1e-18;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Problem<T> {
     pub storage: Storage,
+    /// How much entries may rise before dropped tiles could count: what is neglected of a row stays below a quarter of the
+    /// tolerance.
+    pub room: f64,
     /// Absorbed potentials, padded; −∞ on padding, and in G where there is no mass.
     pub f: Vec<T>,
     pub g: Vec<T>,
@@ -107,6 +112,7 @@ fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V
 impl<T: Real> Problem<T> {
     /// Sizes for a pair, and F = G = 0. Stored tiles may take `memory` bytes; with 0, all is streamed.
     pub fn set(&mut self, pair: Pair<'_, T>, memory: usize) {
+        self.room = ROOM;
         self.storage = if memory == 0 { Storage::Streamed } else { Storage::Tiled };
         let (n, m) = (pair.x.padded(), pair.y.padded());
         for (v, len) in [(&mut self.f, n), (&mut self.df, n), (&mut self.g, m), (&mut self.columns, m)] {
@@ -119,7 +125,7 @@ impl<T: Real> Problem<T> {
             self.kernel.set(pair.x, pair.y, memory);
         }
         // A solve that loses a row asks for them in the middle.
-        self.parts.iter_mut().for_each(|p| p.reserve(n.max(m)));
+        self.parts.iter_mut().for_each(|p| p.reserve(n.max(m), pair.x.d));
         self.close(pair);
     }
 
@@ -217,6 +223,11 @@ impl<T: Real> Problem<T> {
         finite(&self.f, &pair.x.weights) && finite(&self.g, &pair.y.weights)
     }
 
+    /// Sets the room for a tolerance.
+    pub fn expect(&mut self, tolerance: f64) {
+        self.room = (tolerance.log2() - 2.0 - cut::<T>()).clamp(4.0, 16.0);
+    }
+
     /// To be called after F or G changed and before [`Problem::sweep`].
     pub fn build(&mut self, pair: Pair<'_, T>) {
         if self.storage == Storage::Tiled {
@@ -256,16 +267,63 @@ impl<T: Real> Problem<T> {
         let limit = if T::EPSILON.to_f64() > 1e-10 { 90.0 } else { 900.0 };
         let mut sweep = Sweep { error, unsure: 0.0, drift: 0.0, dual, lost: top.to_f64() > limit };
         if self.storage == Storage::Tiled {
+            let up = beta.iter().fold(T::ZERO, |a, &v| if v > a { v } else { a }).to_f64();
             for (&a, &d) in x.weights.iter().zip(&self.df).filter(|(a, _)| a.to_f64() > FAINT) {
                 let d = d.to_f64();
-                sweep.drift = sweep.drift.max(d);
-                if !(CLAMPED..=ROOM).contains(&d) {
+                sweep.drift = sweep.drift.max(d + up);
+                if !(d >= CLAMPED && (d <= ROOM || d + up <= self.room)) {
                     sweep.unsure += 2.0 * a.to_f64();
                     sweep.lost |= !(CLAMPED..=LOST).contains(&d);
                 }
             }
         }
         sweep
+    }
+
+    /// After a sweep at β that lost rows or columns: absorbs, and gives those rows, then those columns, an exact update in
+    /// the log domain. False, and nothing done, if they are too many for this to pay.
+    pub fn rescue(&mut self, pair: Pair<'_, T>, beta: &mut [T], r: &[T]) -> bool {
+        let Pair { isa, x, y } = pair;
+        let (n, m) = (x.padded(), y.padded());
+        let bad_row = |d: T| !(CLAMPED..=LOST).contains(&d.to_f64());
+        let rows = |s: &Self| s.df[..x.n].iter().filter(|d| bad_row(**d)).count();
+        let bad_column = |r: T| !(r.to_f64() <= LOST);
+        let columns = r[..y.n].iter().filter(|r| bad_column(**r)).count();
+        if self.storage == Storage::Streamed || FEW * (rows(self) + columns) > x.n.min(y.n) {
+            return false;
+        }
+        // δ marks the rows until F is absorbed.
+        for d in &mut self.df[..x.n] {
+            if bad_row(*d) {
+                *d = T::from_f64(f64::NAN);
+            }
+        }
+        crate::real::axpy(T::ONE, &self.df[..x.n], &mut self.f[..x.n]);
+        crate::real::axpy(T::ONE, beta, &mut self.g);
+        beta.fill(T::ZERO);
+        self.close(pair);
+        self.df.fill(T::ZERO);
+        self.columns.fill(T::ZERO);
+        let Problem { f, g, df, columns, w, parts, .. } = self;
+        let buffer = &mut parts[0].buffer;
+        buffer.resize(n.max(m) + x.d, T::ZERO);
+        w[..m].copy_from_slice(&y.log_weights);
+        let (sx, sy) = (Side { cloud: x, potential: df }, Side { cloud: y, potential: g });
+        for i in 0..x.n {
+            if f[i].to_f64().is_nan() {
+                softmin_rows(isa, sx, sy, &w[..m], i..i + 1, &mut f[i..i + 1], &mut [], buffer);
+            }
+        }
+        w[..n].copy_from_slice(&x.log_weights);
+        let sx = Side { cloud: x, potential: f };
+        for j in 0..y.n {
+            if bad_column(r[j]) && y.weights[j] > T::ZERO {
+                let sy = Side { cloud: y, potential: columns };
+                softmin_rows(isa, sy, sx, &w[..n], j..j + 1, &mut g[j..j + 1], &mut [], buffer);
+            }
+        }
+        self.close(pair);
+        true
     }
 
     /// Rows alone at β: δ, and if `means` is not empty the barycentric means of the rows (n × d).

@@ -20,7 +20,7 @@ dispatch! {
     /// `out_i = −log₂ Σ_j 2^(e_ij + w_j)`, and, if `means` is not empty, the mean of the y_j under the summands'
     /// shares (rows × d).
     ///
-    /// F_i + G_j is formed first, so that rows and columns see the same rounded exponent. `buffer` has y's padded length.
+    /// F_i + G_j is formed first, so that rows and columns see the same rounded exponent. `buffer` has y's padded length and d more.
     pub(crate) fn softmin_rows<T>(
         x: Side<'_, T>, y: Side<'_, T>, w: &[T], rows: Range<usize>, out: &mut [T], means: &mut [T], buffer: &mut [T],
     ) = body;
@@ -56,7 +56,8 @@ fn in_dimension<V: Vector, const D: usize>(
     buffer: &mut [V::Scalar],
 ) {
     let (d, m) = (y.cloud.d, y.cloud.padded());
-    let (buffer, w, g, axes) = (&mut buffer[..m], &w[..m], &y.potential[..m], &y.cloud.axes[..d * m]);
+    let (buffer, place) = buffer.split_at_mut(m);
+    let (w, g, axes, stride) = (&w[..m], &y.potential[..m], &y.cloud.axes[..], y.cloud.stride());
     let minus_infinity = V::Scalar::from_f64(f64::NEG_INFINITY);
     for (o, i) in rows.enumerate() {
         let f = V::splat(x.potential[i]);
@@ -64,19 +65,22 @@ fn in_dimension<V: Vector, const D: usize>(
         for k in 0..D {
             at[k] = V::splat(x.cloud.axis(k)[i]);
         }
+        if D == 0 {
+            for k in 0..d {
+                place[k] = x.cloud.axis(k)[i];
+            }
+            squares::<V>(&place[..d], axes, stride, buffer);
+        }
         let mut top = V::splat(minus_infinity);
         for j in (0..m).step_by(V::LANES) {
             let mut distance = V::splat(V::Scalar::ZERO);
             if D > 0 {
                 for k in 0..D {
-                    let difference = at[k].sub(V::load(&axes[k * m + j..]));
+                    let difference = at[k].sub(V::load(&axes[k * stride + j..]));
                     distance = difference.mul_add(difference, distance);
                 }
             } else {
-                for k in 0..d {
-                    let difference = V::splat(x.cloud.axis(k)[i]).sub(V::load(&axes[k * m + j..]));
-                    distance = difference.mul_add(difference, distance);
-                }
+                distance = V::load(&buffer[j..]);
             }
             let e = f.add(V::load(&g[j..])).sub(distance).add(V::load(&w[j..]));
             e.store(&mut buffer[j..]);
@@ -101,11 +105,40 @@ fn in_dimension<V: Vector, const D: usize>(
             for k in 0..d {
                 let mut mean = V::splat(V::Scalar::ZERO);
                 for j in (0..m).step_by(V::LANES) {
-                    mean = V::load(&buffer[j..]).mul_add(V::load(&axes[k * m + j..]), mean);
+                    mean = V::load(&buffer[j..]).mul_add(V::load(&axes[k * stride + j..]), mean);
                 }
                 means[o * d + k] = mean.sum() / sum;
             }
         }
+    }
+}
+
+/// Squared distances from one point to all, eight vectors at a time.
+#[inline(always)]
+fn squares<V: Vector>(place: &[V::Scalar], axes: &[V::Scalar], stride: usize, out: &mut [V::Scalar]) {
+    const RUN: usize = 8;
+    let mut first = 0;
+    for out in out.chunks_mut(RUN * V::LANES) {
+        let mut sums = [V::splat(V::Scalar::ZERO); RUN];
+        let count = out.len() / V::LANES;
+        for (&p, axis) in place.iter().zip(axes.chunks_exact(stride)) {
+            let (p, axis) = (V::splat(p), &axis[first..first + out.len()]);
+            if count == RUN {
+                for (h, sum) in sums.iter_mut().enumerate() {
+                    let difference = p.sub(V::load(&axis[h * V::LANES..]));
+                    *sum = difference.mul_add(difference, *sum);
+                }
+            } else {
+                for (h, sum) in sums.iter_mut().enumerate().take(count) {
+                    let difference = p.sub(V::load(&axis[h * V::LANES..]));
+                    *sum = difference.mul_add(difference, *sum);
+                }
+            }
+        }
+        for (sum, out) in sums.iter().zip(out.chunks_exact_mut(V::LANES)) {
+            sum.store(out);
+        }
+        first += out.len();
     }
 }
 
@@ -130,15 +163,15 @@ pub(crate) fn part(n: usize, k: usize) -> Range<usize> {
 /// Storage of one part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part<T> {
-    buffer: Vec<T>,
+    pub buffer: Vec<T>,
     out: Vec<T>,
     means: Vec<T>,
 }
 
 impl<T: Real> Part<T> {
-    /// Room for softmins between `most` points or fewer, without means.
-    pub fn reserve(&mut self, most: usize) {
-        self.buffer.reserve(most.saturating_sub(self.buffer.len()));
+    /// Room for softmins between `most` points or fewer in d dimensions, without means.
+    pub fn reserve(&mut self, most: usize, d: usize) {
+        self.buffer.reserve((most + d).saturating_sub(self.buffer.len()));
         let rows = part(most, 0).len();
         self.out.reserve(rows.saturating_sub(self.out.len()));
     }
@@ -157,7 +190,7 @@ pub(crate) fn softmin<T: Real>(
     let (n, d) = (x.cloud.n, if means.is_empty() { 0 } else { y.cloud.d });
     crate::pool::for_each(parts, n * y.cloud.n >= WORTH, |k, p| {
         let rows = part(n, k);
-        p.buffer.resize(y.cloud.padded(), T::ZERO);
+        p.buffer.resize(y.cloud.padded() + y.cloud.d, T::ZERO);
         p.out.resize(rows.len(), T::ZERO);
         p.means.resize(rows.len() * d, T::ZERO);
         softmin_rows(isa, x, y, w, rows, &mut p.out, &mut p.means, &mut p.buffer);
@@ -237,7 +270,7 @@ mod tests {
     fn no_rows_is_no_work() {
         let y = cloud::<f64>(5, 2, false);
         let side = Side { cloud: &y, potential: &[0.0; 16] };
-        let mut buffer = vec![0.0; 16];
+        let mut buffer = vec![0.0; 18];
         softmin_rows(Isa::best(), side, side, &y.log_weights, 0..0, &mut [], &mut [], &mut buffer);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cloud::Cloud;
 use super::mixing::{LARGEST, Mixing};
-use super::problem::{Pair, Problem, ROOM};
+use super::problem::{Pair, Problem};
 use super::{Report, Status};
 use crate::real::Real;
 
@@ -15,6 +15,10 @@ pub(crate) struct Stop {
 
 /// Points below which a cloud has no coarser one.
 const SMALLEST: usize = 128;
+/// How often lost rows are rescued one by one in a solve.
+const RESCUES: usize = 2;
+/// |β| beyond this is absorbed: the range of the scaling is not for it.
+const WIDEST: f64 = 24.0;
 /// ε of the coarse problem relative to the fine one, and how well it is solved.
 const COARSE_EPSILON: f64 = 1.5;
 const COARSE_STOP: Stop = Stop { tolerance: 1e-2, max_iterations: 200 };
@@ -77,8 +81,10 @@ impl<T: Real> Solve<T> {
             v.resize(m, T::ZERO);
         }
         mixing.reset(m);
+        problem.expect(stop.tolerance);
         problem.build(pair);
         let mut report = Report { status: Status::MaxIterations, iterations: 0, marginal_error: f64::INFINITY };
+        let mut rescues = 0;
         loop {
             let sweep = problem.sweep(pair, beta, r);
             report.iterations += 1;
@@ -92,21 +98,33 @@ impl<T: Real> Solve<T> {
                 return report;
             }
             if report.iterations >= stop.max_iterations {
+                if sweep.lost {
+                    // Rows end exact all the same.
+                    problem.absorb(pair, beta);
+                    problem.relax(pair);
+                    problem.build(pair);
+                    let last = problem.sweep(pair, beta, r);
+                    report.marginal_error = last.error + last.unsure;
+                }
                 return report;
             }
             if sweep.lost {
-                // Some row or column is out of the stored kernel's reach: one exact iteration in the log domain.
-                problem.absorb(pair, beta);
-                problem.relax(pair);
+                // Some rows or columns are out of the tiles' reach: exact updates in the log domain, of these alone if
+                // they are few and this is no habit, else of all.
+                rescues += 1;
+                if rescues > RESCUES || !problem.rescue(pair, beta, r) {
+                    problem.absorb(pair, beta);
+                    problem.relax(pair);
+                }
                 mixing.restart();
                 problem.build(pair);
                 continue;
             }
             mixing.step(pair.isa, &pair.y.weights, beta, r, sweep.error, sweep.dual);
-            let drift = beta.iter().fold(0.0, |a: f64, v| a.max(v.to_f64().abs()));
-            debug_assert!(drift <= LARGEST);
+            let span = beta.iter().fold(0.0, |a: f64, v| a.max(v.to_f64().abs()));
+            debug_assert!(span <= LARGEST);
             // Tiles were dropped for β and δ near 0.
-            if drift.max(sweep.drift) > ROOM {
+            if sweep.drift > problem.room || span > WIDEST {
                 mixing.absorbed(beta);
                 problem.absorb(pair, beta);
                 problem.build(pair);

@@ -162,14 +162,14 @@ fn build_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, tiles: &mut
 #[inline(always)]
 fn fill_group<V: Vector, const D: usize>(of: Exponents<'_, V::Scalar>, group: usize, tiles: &mut Tiles<V::Scalar>) {
     let Tiles { column, values, bounds, rows, .. } = tiles;
-    let (axes, padded, zero) = (&of.y.axes[..], of.y.padded(), V::splat(V::Scalar::ZERO));
+    let (axes, stride, zero) = (&of.y.axes[..], of.y.stride(), V::splat(V::Scalar::ZERO));
     let x = if D > 0 { &rows[..D * ROWS] } else { &rows[..] };
     let f: &[V::Scalar] = &of.f[group..group + ROWS];
     let limit = V::Scalar::from_f64(cut::<V::Scalar>());
     let (cut, highest) = (V::splat(limit), V::splat(V::Scalar::from_f64(HIGHEST)));
     // Entries far below the cut are 0: with w and u their products would be denormal, a hundred times slower.
     let faint = V::splat(V::Scalar::from_f64(2.0 * self::cut::<V::Scalar>()));
-    for (b, bound) in bounds[..padded / TILE].iter().enumerate() {
+    for (b, bound) in bounds[..of.y.padded() / TILE].iter().enumerate() {
         if !(*bound >= limit) {
             continue;
         }
@@ -180,10 +180,10 @@ fn fill_group<V: Vector, const D: usize>(of: Exponents<'_, V::Scalar>, group: us
             let j = b * TILE + h * V::LANES;
             if D > 0 {
                 for k in 0..D {
-                    add_squares::<V>(e, &x[k * ROWS..], &axes[k * padded + j..]);
+                    add_squares::<V>(e, &x[k * ROWS..], &axes[k * stride + j..]);
                 }
             } else {
-                for (x, axis) in x.chunks_exact(ROWS).zip(axes.chunks_exact(padded)) {
+                for (x, axis) in x.chunks_exact(ROWS).zip(axes.chunks_exact(stride)) {
                     add_squares::<V>(e, x, &axis[j..]);
                 }
             }
