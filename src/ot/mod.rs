@@ -9,6 +9,8 @@
 //! Anderson mixing of the column potential under a safeguard. Above a memory limit the same iteration is streamed.
 
 mod assignment;
+#[doc(hidden)]
+pub mod bench;
 mod cloud;
 mod divergence;
 mod epsilon;

@@ -4,8 +4,7 @@ use super::{Vector, dispatch};
 use crate::real::Real;
 
 dispatch! {
-    /// x ← 2^x; the tests' way to [`Vector::exp2`].
-    #[cfg(test)]
+    /// x ← 2^x; the way of tests and benches to [`Vector::exp2`].
     pub(crate) fn exp2_in_place<T>(x: &mut [T]) = exp2_body;
     /// x ← log₂ x.
     pub(crate) fn log2_in_place<T>(x: &mut [T]) = log2_body;
@@ -25,9 +24,7 @@ pub(crate) trait Map<V> {
     fn of(x: V) -> V;
 }
 
-#[cfg(test)]
 struct Exp2;
-#[cfg(test)]
 impl<V: Vector> Map<V> for Exp2 {
     #[inline(always)]
     fn of(x: V) -> V {
@@ -59,7 +56,6 @@ fn map_in_place<V: Vector, F: Map<V>>(x: &mut [V::Scalar]) {
     }
 }
 
-#[cfg(test)]
 #[inline(always)]
 fn exp2_body<V: Vector>(x: &mut [V::Scalar]) {
     map_in_place::<V, Exp2>(x);
