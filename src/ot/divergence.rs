@@ -4,6 +4,7 @@ use super::cloud::Cloud;
 use super::epsilon::{Epsilon, both};
 use super::points::{Points, mean_into};
 use super::problem::Pair;
+use super::softmin::WORTH;
 use super::solver::{Solve, Stop};
 use super::{Report, Sinkhorn, Status};
 use crate::error::{Error, Result};
@@ -280,8 +281,9 @@ impl<T: Real> Divergences<T> {
             centre,
             ..
         } = self;
-        let (centre, factor, worth) = (&centre[..], 1.0 / *unit, n * m >= 1 << 16);
-        join(worth, || cx.set(x, centre, factor), || cy.set(y, centre, factor));
+        let (centre, factor) = (&centre[..], 1.0 / *unit);
+        let worth = (1 << 14..WORTH).contains(&(n * m));
+        join(n * m >= 1 << 14, || cx.set(x, centre, factor), || cy.set(y, centre, factor));
         let (cx, cy) = (&*cx, &*cy);
         let (pair, own_pair) = (Pair { isa, x: cx, y: cy }, Pair { isa, x: cx, y: cx });
         let (cross_report, (own_report, target_report)) = join(
@@ -297,11 +299,17 @@ impl<T: Real> Divergences<T> {
                 report
             },
             || {
-                let start = (kept && matches!(start, Guess::Kept)).then_some(&own_kept[..]);
-                let report = own.symmetric(own_pair, memory, stop, start);
-                own.problem.rows(own_pair, &own.beta, own_means);
-                own.problem.unsorted(&cx.order, &own.beta, own_kept);
-                (report, value.then(|| target.symmetric(Pair { isa, x: cy, y: cy }, memory, stop, None)))
+                join(
+                    worth && value,
+                    || {
+                        let start = (kept && matches!(start, Guess::Kept)).then_some(&own_kept[..]);
+                        let report = own.symmetric(own_pair, memory, stop, start);
+                        own.problem.rows(own_pair, &own.beta, own_means);
+                        own.problem.unsorted(&cx.order, &own.beta, own_kept);
+                        report
+                    },
+                    || value.then(|| target.symmetric(Pair { isa, x: cy, y: cy }, memory, stop, None)),
+                )
             },
         );
         let unit = T::from_f64(2.0 * *unit);

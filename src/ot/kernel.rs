@@ -110,7 +110,7 @@ impl<T: Real> Kernel<T> {
         let Kernel { parts, x_boxes, y_boxes, g_max, stored, .. } = self;
         let anew = Self::source((x_boxes, y_boxes, g_max), *stored, of);
         let (n, a) = (of.x.n, &of.x.weights);
-        crate::pool::for_each(parts, n * w.len() >= 4 * WORTH, |k, tiles| {
+        crate::pool::for_each(parts, n * w.len() >= WORTH, |k, tiles| {
             let rows = part(n, k);
             sweep_rows(isa, anew, rows.clone(), tiles, w, &a[rows.start..]);
         });
@@ -135,7 +135,7 @@ impl<T: Real> Kernel<T> {
             (0..d).for_each(|k| slices::mul(isa, &mut wy[k * w.len()..(k + 1) * w.len()], w, of.y.axis(k)));
         }
         let wy = &wy[..];
-        crate::pool::for_each(parts, n * w.len() >= 4 * WORTH, |k, tiles| {
+        crate::pool::for_each(parts, n * w.len() >= WORTH, |k, tiles| {
             mean_rows(isa, anew, part(n, k), tiles, w, wy);
         });
         for (k, tiles) in parts.iter().enumerate() {
