@@ -48,7 +48,26 @@ fn passes(c: &mut Criterion, rows: usize, width: usize) {
     });
 }
 
+/// The yardstick of the passes: faer's product at the shapes of a chunk and of a whole batch.
+fn product(c: &mut Criterion, rows: usize, width: usize) {
+    use faer::linalg::matmul::matmul;
+    use faer::{Accum, MatMut, MatRef, Par};
+    let (a, w) = (vec![0.5f32; rows * width], vec![0.25f32; width * width]);
+    let mut out = vec![0.0f32; rows * width];
+    let mut product = || {
+        let (a, w) = (MatRef::from_row_major_slice(&a, rows, width), MatRef::from_row_major_slice(&w, width, width));
+        let out = MatMut::from_row_major_slice_mut(&mut out, rows, width);
+        matmul(out, Accum::Replace, a, black_box(w), 1.0, Par::Seq);
+    };
+    product();
+    let name = format!("matrix product, {rows} × {width} × {width}, {:.1} MFLOP", 2e-6 * (rows * width * width) as f64);
+    c.bench_function(&name, |b| b.iter(&mut product));
+    assert_eq!(out[0], 0.125 * width as f32);
+}
+
 fn benches(c: &mut Criterion) {
+    product(c, 128, 128);
+    product(c, 1024, 128);
     passes(c, 256, 64);
     passes(c, 1024, 128);
 }

@@ -5,7 +5,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use wgpca::Real;
 use wgpca::ot::bench::{Parts, exp2};
-use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver, Status, mean};
+use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver, Status, divergence, mean};
 use wgpca::real::cast;
 use wgpca::rng::{Purpose, Stream};
 
@@ -40,6 +40,16 @@ fn solve<T: Real>(c: &mut Criterion, n: usize, d: usize, tolerance: f64, memory:
     c.bench_function(&id, |b| b.iter(|| black_box(solver.divergence(&x, &y).unwrap().value)));
 }
 
+/// In new memory each time.
+fn alone(c: &mut Criterion) {
+    let (x, y) = clouds::<f32>(1024, 3);
+    let settings = Sinkhorn { tolerance: 1e-3, ..Sinkhorn::default() };
+    assert_eq!(divergence(&x, &y, &settings).unwrap().report.status, Status::Converged);
+    c.bench_function("divergence f32 in new memory, n 1024 d 3, tolerance 1e-3", |b| {
+        b.iter(|| black_box(divergence(&x, &y, &settings).unwrap().value))
+    });
+}
+
 /// The parts of a solve, against which the floors of docs/performance.md stand.
 fn parts(c: &mut Criterion) {
     let mut values: Vec<f32> = (0..4096).map(|k| -(k as f32) / 200.0).collect();
@@ -67,6 +77,8 @@ fn benches(c: &mut Criterion) {
     for n in [256, 1024, 4096, 16384] {
         solve::<f32>(c, n, 3, 1e-3, 64 << 20);
     }
+    alone(c);
+    solve::<f32>(c, 4096, 3, 1e-3, 1);
     solve::<f32>(c, 1024, 3, 1e-4, 64 << 20);
     solve::<f32>(c, 1024, 3, 1e-3, 1);
     solve::<f32>(c, 1024, 3, 1e-3, 0);

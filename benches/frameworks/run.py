@@ -1,6 +1,6 @@
 """Compares wgpca with OTT-JAX, GeomLoss and POT on identical arrays, in turns (A B A B), on this machine.
 
-    python3 benches/frameworks/run.py            # about twenty minutes; --quick for three
+    python3 benches/frameworks/run.py            # about a quarter of an hour; --quick for five minutes
 
 Makes a virtual environment under target/frameworks the first time (about 3 GB: PyTorch comes with CUDA), builds the
 benchmark binary, and prints one table: median wall and CPU time of a call, ratios to ours in the same round (median, and
@@ -77,7 +77,7 @@ def main():
     ap.add_argument("--quick", action="store_true", help="one round, no late steps")
     ap.add_argument("--python", help="an interpreter that has the packages, instead of a new environment")
     ap.add_argument("--no-steps", action="store_true", help="no training steps")
-    ap.add_argument("--only", default="", help="problems whose name holds this")
+    ap.add_argument("--only", default="", help="problems whose name holds this; steps come all the same")
     args = ap.parse_args()
     folder = ROOT / "target" / "frameworks"
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def main():
     print("| --- | --- | --: | --: | --: | --: | --: |")
 
     def row(problem, side, walls, cpus, base=None, error=None):
-        text = [f"{statistics.median(walls):.1f}", f"{statistics.median(cpus):.1f}"]
+        text = [f"{statistics.median(times):.1f}" if times else "" for times in (walls, cpus)]
         for mine, reference in ((walls, base and base[0]), (cpus, base and base[1])):
             ratios = [a / b for a, b in zip(mine, reference)] if reference else []
             spread = f" ({min(ratios):.0f}–{max(ratios):.0f})" if len(ratios) > 1 else ""
@@ -107,16 +107,16 @@ def main():
     for after in [0] if args.quick else [0, 400]:
         for component in [1, 2]:
             request = dict(what="step", component=component, after=after, clouds=clouds)
-            mine, other = ([], []), ([], [])
+            mine, other = [], []
             # A late step needs all steps before it, so the sides take turns by whole runs.
             for _ in range(1 if after else rounds):
                 for server, out, reps in [(ours, mine, 20), (theirs["ott"], other, 5)]:
                     extra = dict(threads=0) if server is ours else {}
                     answer = server.ask(reps=reps, **request, **extra)
-                    out[0].append(statistics.median(answer["wall"]))
+                    out.append(statistics.median(answer["wall"]))
             name = f"step of component {component}, {'first' if after == 0 else f'after {after}'}"
-            row(name, "wgpca", mine[0], [float("nan")])
-            row(name, "JAX + OTT", other[0], [float("nan")], (mine[0], None))
+            row(name, "wgpca", mine, [])
+            row(name, "JAX + OTT", other, [], (mine, None))
 
 
 def sinkhorn(p, ours, theirs, python, folder, rounds, row):

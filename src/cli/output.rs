@@ -17,7 +17,7 @@ pub fn line(text: impl std::fmt::Display) -> Result<()> {
 }
 
 /// An infinite end of an interval is null.
-fn finite(value: f64) -> Value {
+pub fn finite(value: f64) -> Value {
     if value.is_finite() { json!(value) } else { Value::Null }
 }
 

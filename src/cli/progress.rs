@@ -1,7 +1,7 @@
 //! What a fit says while it runs: a bar for people, lines for machines.
 
 use super::Talk;
-use super::output::{line, short};
+use super::output::{finite, line, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -128,8 +128,4 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
-}
-
-fn finite(value: f64) -> Value {
-    if value.is_finite() { json!(value) } else { Value::Null }
 }

@@ -76,6 +76,7 @@ pub struct Component<T> {
     /// Share of the training's Sinkhorn solves that did not reach their tolerance.
     pub unconverged: f64,
     /// Solves behind the times and the three costs that did not reach their tolerance.
+    #[cfg_attr(feature = "io", serde(default))]
     pub open_solves: usize,
     /// Starts that were tried, with the cost that each reached on the fixed, even points on which states are compared
     /// (lower than `cost`: even points are nearer to the measures than fresh samples); the first is the one kept.

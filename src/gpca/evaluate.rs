@@ -25,17 +25,17 @@ pub(crate) struct Evaluator<T> {
     margin: f64,
 }
 
-/// Work on every target, in groups; results in the order of the targets.
-fn over_targets<T: Real, R: Send>(
+/// Work on every item, in groups that share the memory of a probe; results in the order of the items.
+fn over<I: Sync, T: Real, R: Send>(
     probes: &mut [Probe<T>],
-    targets: &[Target<T>],
-    work: impl Fn(usize, &mut Probe<T>, &Target<T>) -> R + Sync,
+    items: &[I],
+    work: impl Fn(usize, &mut Probe<T>, &I) -> R + Sync,
 ) -> Vec<R> {
-    let group = targets.len().div_ceil(probes.len());
+    let group = items.len().div_ceil(probes.len());
     let mut jobs: Vec<(&mut Probe<T>, Vec<R>)> = probes.iter_mut().map(|p| (p, vec![])).collect();
     for_each(&mut jobs, true, |k, (probe, out)| {
-        let mine = targets.iter().enumerate().skip(k * group).take(group);
-        out.extend(mine.map(|(i, target)| work(i, probe, target)));
+        let mine = items.iter().enumerate().skip(k * group).take(group);
+        out.extend(mine.map(|(i, item)| work(i, probe, item)));
     });
     jobs.into_iter().flat_map(|(_, out)| out).collect()
 }
@@ -48,24 +48,26 @@ impl<T: Real> Evaluator<T> {
     /// `points` samples of ρ and of every source.
     pub fn new(
         sources: &[Source<T>],
-        epsilon: impl Fn(&Points<T>) -> f64,
+        epsilon: impl Fn(&Points<T>) -> f64 + Sync,
         sinkhorn: &Sinkhorn,
         margin: f64,
         points: usize,
         seed: u64,
     ) -> Self {
         let d = sources[0].points.dim();
-        let target = |(i, source): (usize, &Source<T>)| {
+        let mut probes = probes(sources.len());
+        let targets = over(&mut probes, sources, |i, probe, source| {
             let mut stream = Stream::new(seed, Purpose::Evaluation, [1, i as u32, 0]);
             let y = source.representatives(&mut stream, points);
-            Target::new(y.clone(), epsilon(&y), sinkhorn)
-        };
+            let epsilon = epsilon(&y);
+            Target::new(y, epsilon, sinkhorn, probe)
+        });
         Evaluator {
             // Even samples of ρ: with independent ones the errors of their moments, common to all measures, would
             // decide between states.
             x: lattice(seed, Purpose::Evaluation, [0, 0, 0], points, d),
-            targets: sources.iter().enumerate().map(target).collect(),
-            probes: probes(sources.len()),
+            targets,
+            probes,
             sinkhorn: sinkhorn.clone(),
             margin,
         }
@@ -75,7 +77,7 @@ impl<T: Real> Evaluator<T> {
     pub fn cost(&mut self, geodesic: &Geodesic<T>, times: &[f64]) -> f64 {
         let (samples, interval) = Samples::and_interval(geodesic, &self.x, self.margin);
         let Evaluator { probes, targets, sinkhorn, .. } = self;
-        let feet = over_targets(probes, targets, |i, probe, target| {
+        let feet = over(probes, targets, |i, probe, target| {
             probe.descend(&samples, target, &interval, times[i], STEPS, sinkhorn)
         });
         feet.iter().map(|f| f.value).sum()
@@ -116,21 +118,24 @@ impl<T: Real> Measures<'_, T> {
         self.sources[0].points.dim()
     }
 
-    fn target(&self, y: Points<T>) -> Target<T> {
+    fn target(&self, y: Points<T>, probe: &mut Probe<T>) -> Target<T> {
         let epsilon = (self.epsilon)(&y);
-        Target::new(y, epsilon, self.sinkhorn)
+        Target::new(y, epsilon, self.sinkhorn, probe)
     }
 
-    /// Projects every measure on a curve. What a measure gets does not depend on the others.
-    pub fn project(&self, curve: &Curve<'_, T>) -> Vec<Foot> {
-        let sample = |s: &Source<T>| {
+    /// What is projected on curves: all points of the measures, or as many as projections use.
+    pub fn targets(&self) -> Vec<Target<T>> {
+        over(&mut probes(self.sources.len()), self.sources, |_, probe, source| {
             let mut stream = Stream::new(self.seed, Purpose::Evaluation, [3, 0, 0]);
-            self.target(s.representatives(&mut stream, PROJECTION_POINTS))
-        };
-        let targets: Vec<Target<T>> = self.sources.iter().map(sample).collect();
+            self.target(source.representatives(&mut stream, PROJECTION_POINTS), probe)
+        })
+    }
+
+    /// Projects [`Measures::targets`] on a curve. What a measure gets does not depend on the others.
+    pub fn project(&self, targets: &[Target<T>], curve: &Curve<'_, T>) -> Vec<Foot> {
         let x = lattice(self.seed, Purpose::Evaluation, [4, 0, 0], PROJECTION_POINTS, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
-        over_targets(&mut probes(targets.len()), &targets, |_, probe, target| {
+        over(&mut probes(targets.len()), targets, |_, probe, target| {
             probe.search(&samples, target, curve.interval, curve.span, self.sinkhorn)
         })
     }
@@ -141,30 +146,29 @@ impl<T: Real> Measures<'_, T> {
     pub fn evaluate(&self, curves: &[Curve<'_, T>], cloud: &[T], points: usize) -> Sums {
         let (d, seed, sinkhorn) = (self.dim(), self.seed, self.sinkhorn);
         // One pair of samples serves all: the first is the measure, the second what the floor holds against it.
-        let pair = |(i, s): (usize, &Source<T>)| {
+        let mut memory = probes(self.sources.len());
+        let pairs = over(&mut memory, self.sources, |i, probe, source| {
             let mut stream = Stream::new(seed, Purpose::Evaluation, [2, i as u32, 0]);
-            let (y, second) = s.two_samples(&mut stream, s.sample_size(points));
-            (self.target(y), second)
-        };
-        let (targets, seconds): (Vec<_>, Vec<_>) = self.sources.iter().enumerate().map(pair).unzip();
+            let (y, second) = source.two_samples(&mut stream, source.sample_size(points));
+            (self.target(y, probe), second)
+        });
+        let (targets, seconds): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let mut unconverged = 0;
         let mut sum = |values: Vec<(f64, Report)>| {
             unconverged += values.iter().filter(|v| v.1.status != Status::Converged).count();
             values.iter().map(|v| v.0).sum::<f64>()
         };
-        let mut memory = probes(targets.len());
-        let noise_floor =
-            sum(over_targets(&mut memory, &targets, |i, probe, t| probe.between(&seconds[i], t, sinkhorn)));
+        let noise_floor = sum(over(&mut memory, &targets, |i, probe, t| probe.between(&seconds[i], t, sinkhorn)));
 
-        let particles = at_random(cloud, d, &mut Stream::new(seed, Purpose::Evaluation, [6, 0, 0]));
-        let barycentre = sum(over_targets(&mut memory, &targets, |_, probe, t| {
+        let particles = shuffled(cloud, d, &mut Stream::new(seed, Purpose::Evaluation, [6, 0, 0]));
+        let barycentre = sum(over(&mut memory, &targets, |_, probe, t| {
             probe.between(&front(&particles, t.y.len(), d), t, sinkhorn)
         }));
 
         let x = reference(seed, Purpose::Evaluation, [7, 0, 0], points, d);
         let mut cost = |curve: &Curve<'_, T>| {
             let samples = Samples::new(curve.geodesic, &x);
-            sum(over_targets(&mut memory, &targets, |_, probe, target| {
+            sum(over(&mut memory, &targets, |_, probe, target| {
                 let samples = samples.front(target.y.len());
                 let foot = probe.search(&samples, target, curve.interval, curve.span, sinkhorn);
                 (foot.value, foot.report)
@@ -178,7 +182,7 @@ impl<T: Real> Measures<'_, T> {
 }
 
 /// The rows in random order, so that any of the first ones are a sample.
-fn at_random<T: Real>(cloud: &[T], d: usize, stream: &mut Stream) -> Vec<T> {
+fn shuffled<T: Real>(cloud: &[T], d: usize, stream: &mut Stream) -> Vec<T> {
     let n = cloud.len() / d;
     let mut order: Vec<usize> = (0..n).collect();
     stream.shuffle_front(&mut order, n);

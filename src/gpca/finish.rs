@@ -55,11 +55,12 @@ pub(crate) fn finish<T: Real>(
     let epsilon = |y: &Points<T>| data.epsilon(&settings.sinkhorn.epsilon, y);
     let measures = Measures { sources: &data.sources, epsilon: &epsilon, sinkhorn: &sinkhorn, seed };
 
+    let targets = measures.targets();
     // Times by projection on all points, within their number. If that turned the sign around, once more.
     let project = |state: &State<T>| {
         let (_, interval) = Samples::and_interval(&state.geodesic, &x, settings.margin);
         let span = span(&state.times);
-        (measures.project(&Curve { geodesic: &state.geodesic, interval: &interval, span }), interval, span)
+        (measures.project(&targets, &Curve { geodesic: &state.geodesic, interval: &interval, span }), interval, span)
     };
     let (mut feet, mut interval, mut span) = project(&state);
     if points_down(&feet.iter().map(|f| f.time).collect::<Vec<_>>()) {

@@ -133,8 +133,9 @@ impl<T: Real> Model<T> {
         let measures = Measures { sources: &sources, epsilon: &epsilon, sinkhorn: &self.sinkhorn, seed: self.seed };
         let (scale, unit) = (self.frame.scale, self.frame.scale.powi(2));
         let mut out = vec![Vec::with_capacity(self.components.len()); sources.len()];
+        let targets = measures.targets();
         for c in &self.components {
-            for (row, Foot { time, value, report }) in out.iter_mut().zip(measures.project(&c.curve())) {
+            for (row, Foot { time, value, report }) in out.iter_mut().zip(measures.project(&targets, &c.curve())) {
                 row.push(Projection {
                     time: time * scale,
                     residual: value * unit,

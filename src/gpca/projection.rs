@@ -2,7 +2,7 @@
 
 use super::interval::Interval;
 use super::samples::Samples;
-use crate::ot::{Divergences, Guess, Points, Report, Sinkhorn, Status, mean, variance};
+use crate::ot::{Divergences, Guess, Points, Report, Sinkhorn, Status, Task, mean, variance};
 use crate::real::Real;
 
 /// A measure to project, as points in the engine's frame.
@@ -16,9 +16,9 @@ pub(crate) struct Target<T> {
 }
 
 impl<T: Real> Target<T> {
-    /// Solves (y, y).
-    pub fn new(y: Points<T>, epsilon: f64, sinkhorn: &Sinkhorn) -> Self {
-        let (own, report) = Divergences::default().own_term(&y, epsilon, sinkhorn);
+    /// Solves (y, y) in the memory of a probe.
+    pub fn new(y: Points<T>, epsilon: f64, sinkhorn: &Sinkhorn, probe: &mut Probe<T>) -> Self {
+        let (own, report) = probe.solver.own_term(&y, epsilon, sinkhorn);
         Target { y, epsilon, own, report }
     }
 
@@ -93,8 +93,8 @@ impl<T: Real> Probe<T> {
         let d = target.y.dim();
         if self.z.len() != samples.n || self.z.dim() != d {
             self.z = Points::buffer(samples.n, d);
-            self.gradient = vec![T::ZERO; samples.n * d];
         }
+        self.gradient.resize(samples.n * d, T::ZERO);
         (self.report, self.warm) = (target.report, false);
     }
 
@@ -102,10 +102,9 @@ impl<T: Real> Probe<T> {
     fn at(&mut self, samples: &Samples<T>, target: &Target<T>, t: f64, sinkhorn: &Sinkhorn) -> (f64, f64) {
         samples.at(t, self.z.coords_mut());
         let start = if self.warm { Guess::Kept } else { Guess::Coarse };
-        let (cross, own) =
-            self.solver.gradient(&self.z, &target.y, target.epsilon, sinkhorn, start, &mut self.gradient);
+        let task = Task { x: &self.z, y: &target.y, epsilon: target.epsilon, settings: sinkhorn, start };
+        self.report = self.report.and(self.solver.gradient(task, &mut self.gradient));
         self.warm = true;
-        self.report = self.report.and(cross).and(own);
         let (xy, xx) = self.solver.cross_terms();
         (xy - 0.5 * xx - 0.5 * target.own, crate::real::dot(&self.gradient, &samples.v))
     }
@@ -113,12 +112,10 @@ impl<T: Real> Probe<T> {
     /// S_ε between two clouds.
     pub fn between(&mut self, x: &Points<T>, target: &Target<T>, sinkhorn: &Sinkhorn) -> (f64, Report) {
         self.gradient.resize(x.coords().len(), T::ZERO);
-        let (cross, own) =
-            self.solver.gradient(x, &target.y, target.epsilon, sinkhorn, Guess::Coarse, &mut self.gradient);
-        // The next target finds memory for its own size.
-        self.z = Points::buffer(1, 1);
+        let task = Task { x, y: &target.y, epsilon: target.epsilon, settings: sinkhorn, start: Guess::Coarse };
+        let report = self.solver.gradient(task, &mut self.gradient);
         let (xy, xx) = self.solver.cross_terms();
-        (xy - 0.5 * xx - 0.5 * target.own, target.report.and(cross).and(own))
+        (xy - 0.5 * xx - 0.5 * target.own, target.report.and(report))
     }
 
     /// From a near time, `steps` steps by majorisation (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.

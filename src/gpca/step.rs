@@ -10,7 +10,7 @@ use super::spectrum::Extreme;
 use super::state::{Gradient, State, Visit};
 use super::work::Work;
 use crate::nn::Jets;
-use crate::ot::{Divergences, Guess, Points, Report, Status};
+use crate::ot::{Divergences, Guess, Points, Report, Status, Task};
 use crate::pool::for_each;
 use crate::real::Real;
 use crate::rng::{Purpose, Stream, lattice_normals};
@@ -292,15 +292,14 @@ impl<T: Real> Slot<T> {
                 *z = u + t * v;
             }
         }
-        let (z, y, solve) = (&self.z, &self.y, &settings.sinkhorn);
+        let (x, y, epsilon) = (&self.z, &self.y, self.epsilon);
+        let task = Task { x, y, epsilon, settings: &settings.sinkhorn, start: Guess::Coarse };
         if value {
-            let (cross, own, target) = self.solver.all(z, y, self.epsilon, solve, Guess::Coarse, &mut self.gradient);
-            self.report = cross.and(own).and(target);
+            self.report = self.solver.all(task, &mut self.gradient);
             let ot = self.solver.value();
             self.value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
         } else {
-            let (cross, own) = self.solver.gradient(z, y, self.epsilon, solve, Guess::Coarse, &mut self.gradient);
-            self.report = cross.and(own);
+            self.report = self.solver.gradient(task, &mut self.gradient);
         }
         self.along = works
             .iter()

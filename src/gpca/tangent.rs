@@ -9,7 +9,7 @@ use super::settings::{Settings, Start};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::linalg::{eigen, square_root};
-use crate::ot::{Divergences, Guess, Points, assignment};
+use crate::ot::{Divergences, Guess, Points, Task, assignment};
 use crate::pool::for_each;
 use crate::real::Real;
 use crate::rng::{Purpose, Stream};
@@ -77,7 +77,8 @@ fn fields<T: Real>(data: &Data<T>, settings: &Settings, cloud: &[T], round: u32)
             source.draw_stratified(&mut stream, &mut y);
             let epsilon = data.epsilon(&settings.sinkhorn.epsilon, &y);
             let mut field = vec![T::ZERO; n * d];
-            job.solver.gradient(&x, &y, epsilon, &settings.sinkhorn, Guess::Coarse, &mut field);
+            let task = Task { x: &x, y: &y, epsilon, settings: &settings.sinkhorn, start: Guess::Coarse };
+            job.solver.gradient(task, &mut field);
             // D = ½ G in particle form, G = (2/n)(T_XX − T_XY).
             let factor = T::from_f64(-0.5 * n as f64);
             field.iter_mut().for_each(|v| *v *= factor);

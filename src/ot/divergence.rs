@@ -142,8 +142,8 @@ impl<T: Real> Solver<T> {
             let problem = format!("it has {} numbers, x has {}; give one for each", gradient.len(), x.coords().len());
             return Err(Error::parameter("gradient", problem));
         }
-        let (cross, own) = self.work.gradient(x, y, epsilon, &self.settings, Guess::Coarse, gradient);
-        let mut report = cross.and(own);
+        let task = Task { x, y, epsilon, settings: &self.settings, start: Guess::Coarse };
+        let mut report = self.work.gradient(task, gradient);
         if !gradient.iter().all(|v| v.is_finite()) {
             report.status = Status::Diverged;
         }
@@ -165,11 +165,10 @@ impl<T: Real> Solver<T> {
         let epsilon = self.check(x, y)?;
         let Solver { settings, work } = self;
         let mut gradient = vec![T::ZERO; x.coords().len()];
-        let (cross, own, target) =
-            work.all(x, y, epsilon, settings, start.map_or(Guess::Coarse, Guess::Given), &mut gradient);
+        let start = start.map_or(Guess::Coarse, Guess::Given);
+        let mut report = work.all(Task { x, y, epsilon, settings, start }, &mut gradient);
         let (ot, potentials) = (work.value(), work.potentials());
         let value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
-        let mut report = cross.and(own).and(target);
         if !(value.is_finite() && gradient.iter().chain(&potentials.f).chain(&potentials.g).all(|v| v.is_finite())) {
             report.status = Status::Diverged;
         }
@@ -196,6 +195,16 @@ pub(crate) enum Guess<'a, T> {
     Given(&'a [T]),
 }
 
+/// What is to be solved, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task<'a, T> {
+    pub x: &'a Points<T>,
+    pub y: &'a Points<T>,
+    pub epsilon: f64,
+    pub settings: &'a Sinkhorn,
+    pub start: Guess<'a, T>,
+}
+
 /// Solves between clouds of about the same size, with the memory they keep from one to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Divergences<T> {
@@ -217,45 +226,18 @@ pub(crate) struct Divergences<T> {
 }
 
 impl<T: Real> Divergences<T> {
-    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). Returns both reports.
-    pub fn gradient(
-        &mut self,
-        x: &Points<T>,
-        y: &Points<T>,
-        epsilon: f64,
-        settings: &Sinkhorn,
-        start: Guess<'_, T>,
-        gradient: &mut [T],
-    ) -> (Report, Report) {
-        let (cross, own, _) = self.solve(x, y, epsilon, settings, start, gradient, false);
-        (cross, own)
+    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). The worse of both reports.
+    pub fn gradient(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
+        self.solve(task, gradient, false)
     }
 
-    /// [`Divergences::gradient`] and [`Divergences::target`], side by side.
-    pub fn all(
-        &mut self,
-        x: &Points<T>,
-        y: &Points<T>,
-        epsilon: f64,
-        settings: &Sinkhorn,
-        start: Guess<'_, T>,
-        gradient: &mut [T],
-    ) -> (Report, Report, Report) {
-        let (cross, own, target) = self.solve(x, y, epsilon, settings, start, gradient, true);
-        (cross, own, target.unwrap_or(own))
+    /// [`Divergences::gradient`] and the solve of (y, y) for the value, side by side. The worst of the three reports.
+    pub fn all(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
+        self.solve(task, gradient, true)
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn solve(
-        &mut self,
-        x: &Points<T>,
-        y: &Points<T>,
-        epsilon: f64,
-        settings: &Sinkhorn,
-        start: Guess<'_, T>,
-        gradient: &mut [T],
-        value: bool,
-    ) -> (Report, Report, Option<Report>) {
+    fn solve(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Report {
+        let Task { x, y, epsilon, settings, start } = task;
         let (n, m, d) = (x.len(), y.len(), x.dim());
         let unit = (epsilon * std::f64::consts::LN_2).sqrt();
         let kept = self.sound && self.unit == unit && self.kept_g.len() == m && self.own_kept.len() == n;
@@ -319,15 +301,9 @@ impl<T: Real> Divergences<T> {
                 gradient[i as usize * d + k] = unit * cx.weights[p] * difference;
             }
         }
-        self.sound = cross_report.status != Status::Diverged && own_report.status != Status::Diverged;
-        (cross_report, own_report, target_report)
-    }
-
-    /// Solves (y, y) of the last clouds, for the value.
-    pub fn target(&mut self, settings: &Sinkhorn) -> Report {
-        let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
-        let pair = Pair { isa: Isa::best(), x: &self.y, y: &self.y };
-        self.target.symmetric(pair, settings.kernel_memory, stop, None)
+        let report = cross_report.and(own_report);
+        self.sound = report.status != Status::Diverged;
+        target_report.map_or(report, |target| report.and(target))
     }
 
     /// OT_ε(y, y) alone.
@@ -336,7 +312,9 @@ impl<T: Real> Divergences<T> {
         self.centre.resize(y.dim(), 0.0);
         mean_into(y, &mut self.centre);
         self.y.set(y, &self.centre, 1.0 / self.unit);
-        let report = self.target(settings);
+        let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
+        let pair = Pair { isa: Isa::best(), x: &self.y, y: &self.y };
+        let report = self.target.symmetric(pair, settings.kernel_memory, stop, None);
         (self.ot(&self.target, &self.y, &self.y), report)
     }
 
@@ -350,7 +328,7 @@ impl<T: Real> Divergences<T> {
         (self.ot(&self.cross, &self.x, &self.y), self.ot(&self.own, &self.x, &self.x))
     }
 
-    /// The OT terms of the last solves; `yy` is that of the last [`Divergences::target`].
+    /// The OT terms of the last solves; `yy` is that of the last [`Divergences::all`].
     pub fn value(&self) -> Value {
         let (xy, xx) = self.cross_terms();
         Value { xy, xx, yy: self.ot(&self.target, &self.y, &self.y) }

@@ -76,17 +76,12 @@ impl<T: Real> Kernel<T> {
         let (n, from) = (of.x.n, Source { of, x_boxes, y_boxes, g_max });
         let worth = n * of.y.n >= WORTH;
         *stored = n.div_ceil(ROWS) * (of.y.padded() / TILE) <= *budget || {
-            let mut counts = [0; PARTS];
-            let mut pairs: [_; PARTS] = std::array::from_fn(|_| None);
-            pairs.iter_mut().zip(parts.iter_mut().zip(&mut counts)).for_each(|(to, pair)| *to = Some(pair));
-            crate::pool::for_each(&mut pairs, worth, |k, pair| {
-                if let Some((tiles, count)) = pair {
-                    **count = count_rows(isa, from, part(n, k), tiles);
-                }
-            });
-            let fits = counts.iter().sum::<usize>() <= *budget;
+            crate::pool::for_each(parts, worth, |k, tiles| count_rows(isa, from, part(n, k), tiles));
+            let fits = parts.iter().map(|tiles| tiles.count).sum::<usize>() <= *budget;
             if fits {
-                parts.iter_mut().enumerate().for_each(|(k, tiles)| tiles.reserve(part(n, k).len(), of.x.d, counts[k]));
+                for (k, tiles) in parts.iter_mut().enumerate() {
+                    tiles.reserve(part(n, k).len(), of.x.d, tiles.count);
+                }
             }
             fits
         };
@@ -95,20 +90,11 @@ impl<T: Real> Kernel<T> {
         }
     }
 
-    /// What tiles are computed from in a pass, if they are.
-    fn source<'a>(
-        (x_boxes, y_boxes, g_max): (&'a Boxes<T>, &'a Boxes<T>, &'a [T]),
-        stored: bool,
-        of: Exponents<'a, T>,
-    ) -> Option<Source<'a, T>> {
-        (!stored).then_some(Source { of, x_boxes, y_boxes, g_max })
-    }
-
     /// One iteration: `row_sums` = K w and `columns` = Kᵀ (a / row_sums), a the weights of x; padded lengths. `of` is
     /// what was built from.
     pub fn sweep(&mut self, isa: Isa, of: Exponents<'_, T>, w: &[T], row_sums: &mut [T], columns: &mut [T]) {
         let Kernel { parts, x_boxes, y_boxes, g_max, stored, .. } = self;
-        let anew = Self::source((x_boxes, y_boxes, g_max), *stored, of);
+        let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max });
         let (n, a) = (of.x.n, &of.x.weights);
         crate::pool::for_each(parts, n * w.len() >= WORTH, |k, tiles| {
             let rows = part(n, k);
@@ -127,7 +113,7 @@ impl<T: Real> Kernel<T> {
     /// `row_sums` = K w; and, if `means` is not empty, the means of the y_j under K_ij w_j (n × d).
     pub fn means(&mut self, isa: Isa, of: Exponents<'_, T>, w: &[T], row_sums: &mut [T], means: &mut [T]) {
         let Kernel { parts, x_boxes, y_boxes, g_max, stored, wy, .. } = self;
-        let anew = Self::source((x_boxes, y_boxes, g_max), *stored, of);
+        let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max });
         let (n, d) = (of.x.n, of.y.d);
         wy.clear();
         if !means.is_empty() {

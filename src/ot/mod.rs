@@ -25,7 +25,7 @@ mod tiles;
 pub use assignment::assignment;
 pub(crate) use cloud::spatial_order;
 pub use divergence::{Divergence, Potentials, Solver, divergence, divergence_from};
-pub(crate) use divergence::{Divergences, Guess};
+pub(crate) use divergence::{Divergences, Guess, Task};
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub use points::{Points, mean, variance};

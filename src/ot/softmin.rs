@@ -20,7 +20,8 @@ dispatch! {
     /// `out_i = −log₂ Σ_j 2^(e_ij + w_j)`, and, if `means` is not empty, the mean of the y_j under the summands'
     /// shares (rows × d).
     ///
-    /// F_i + G_j is formed first, so that rows and columns see the same rounded exponent. `buffer` has y's padded length and d more.
+    /// F_i + G_j is formed first, so that rows and columns see the same rounded exponent. `buffer` has y's padded length
+    /// and d more.
     pub(crate) fn softmin_rows<T>(
         x: Side<'_, T>, y: Side<'_, T>, w: &[T], rows: Range<usize>, out: &mut [T], means: &mut [T], buffer: &mut [T],
     ) = body;

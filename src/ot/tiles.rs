@@ -41,6 +41,8 @@ pub(super) struct Tiles<T> {
     values: Vec<T>,
     /// Upper bounds of the exponents in a group's tiles.
     bounds: Vec<T>,
+    /// What [`count_rows`] found.
+    pub count: usize,
     /// Coordinates of a group's rows, axis after axis.
     rows: Vec<T>,
     pub columns: Vec<T>,
@@ -70,8 +72,8 @@ impl<T: Real> Tiles<T> {
 }
 
 dispatch! {
-    /// How many tiles the bounds leave.
-    pub(super) fn count_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) -> usize = count_body;
+    /// `count` = how many tiles the bounds leave.
+    pub(super) fn count_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = count_body;
     /// Stores the tiles.
     pub(super) fn build_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = build_body;
     /// `row_sums` = K w; `columns` = Kᵀ (a / row_sums), over these rows. With `anew`, tiles are computed on the way.
@@ -98,16 +100,15 @@ fn tiny<T: Real>() -> T {
 }
 
 #[inline(always)]
-fn count_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) -> usize {
+fn count_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) {
     let cut = V::Scalar::from_f64(cut::<V::Scalar>());
-    let mut count = 0;
+    tiles.count = 0;
     for group in rows.step_by(ROWS) {
         bound_group::<V>(from, group, &mut tiles.bounds);
         for &b in &tiles.bounds {
-            count += usize::from(b >= cut);
+            tiles.count += usize::from(b >= cut);
         }
     }
-    count
 }
 
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::common::taylor_slope;
-use wgpca::ot::{Status, divergence_from, mean};
+use wgpca::ot::{Solver, Status, divergence_from, mean};
 use wgpca::real::widen;
 
 /// Weighted clouds of different sizes in three dimensions.
@@ -275,4 +275,27 @@ fn restart_from_the_solution() {
     assert!(divergence_from(&x, &y, &settings, &bad).is_err());
     bad.g.pop();
     assert!(divergence_from(&x, &y, &settings, &bad).is_err());
+}
+
+/// A solver that saw other problems, larger and smaller, finds what the function finds in new memory, bit for bit.
+#[test]
+fn a_solver_keeps_memory_and_nothing_else() {
+    fn one<T: Real>() {
+        let settings = auto(0.01, 1e-4);
+        let mut solver = Solver::<T>::new(&settings).unwrap();
+        for (n, m, d) in [(200, 150, 3), (20, 300, 2), (1, 1, 1), (150, 200, 3), (40, 40, 7)] {
+            let (x, y) = (cloud::<T>(&px(n, d), d, None), cloud(&py(m, d), d, None));
+            let fresh = solve(&x, &y, &settings);
+            let mut gradient = vec![T::ONE; n * d];
+            let report = solver.gradient(&x, &y, &mut gradient).unwrap();
+            assert!(gradient == fresh.gradient && report.status == Status::Converged, "{n} {m} {d}");
+            let kept = solver.divergence(&x, &y).unwrap();
+            assert_eq!((kept.value, kept.report), (fresh.value, fresh.report), "{n} {m} {d}");
+            assert!(kept.gradient == fresh.gradient && kept.potentials == fresh.potentials);
+        }
+        let (x, y) = (cloud::<T>(&px(5, 2), 2, None), cloud(&py(6, 2), 2, None));
+        assert!(solver.gradient(&x, &y, &mut [T::ZERO; 9]).is_err());
+    }
+    one::<f32>();
+    one::<f64>();
 }

@@ -1,0 +1,32 @@
+//! A Sinkhorn divergence between clouds so large that no n × m array could be kept, and the memory that it took.
+//!
+//! cargo run --release --example large -- 50000
+
+use std::time::Instant;
+use wgpca::ot::{Points, Sinkhorn, divergence};
+use wgpca::rng::{Purpose, Stream};
+
+fn main() -> wgpca::Result<()> {
+    let n: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
+    let mut stream = Stream::new(1, Purpose::Sample, [0; 3]);
+    let mut blob = |shift: f64, stretch: f64| {
+        let coords: Vec<f32> = (0..3 * n).map(|_| (shift + stretch * stream.normal()) as f32).collect();
+        Points::uniform(&coords, 3)
+    };
+    let (x, y) = (blob(0.0, 1.0)?, blob(0.2, 1.1)?);
+    let start = Instant::now();
+    let s = divergence(&x, &y, &Sinkhorn { tolerance: 1e-3, ..Sinkhorn::default() })?;
+    println!("n = m = {n} in R^3, one thread: S = {:.5} in {:.1} s", s.value, start.elapsed().as_secs_f64());
+    println!(
+        "{} iterations, marginal error {:.1e}, {}",
+        s.report.iterations,
+        s.report.marginal_error,
+        s.report.status.name()
+    );
+    // Linux says how much memory the process had at most.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if let Some(peak) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
+        println!("most memory of the whole process: {}", peak.trim());
+    }
+    Ok(())
+}
