@@ -2,9 +2,10 @@
 
 use super::activation::activate;
 use super::mlp::Mlp;
+use super::weights::Weights;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
-use crate::simd::{Isa, slices};
+use crate::simd::{Isa, gemm_packed, slices};
 
 /// Everything that the passes of one network over a batch of up to `rows` samples need. Sizes are fixed when it is
 /// made; nothing is allocated later.
@@ -64,40 +65,34 @@ impl<T: Real> Pass<T> {
     }
 
     /// The batch through the hidden layers; `input` is rows × d.
-    pub fn forward(&mut self, mlp: &Mlp, parameters: &[T], input: &[T]) {
+    pub fn forward(&mut self, weights: &Weights<T>, input: &[T]) {
+        let mlp = weights.mlp();
         self.a[0].copy_from_slice(input);
         for l in 1..=mlp.hidden() {
-            let (n_in, n_out) = (mlp.sizes()[l - 1], mlp.sizes()[l]);
             let (below, above) = self.a.split_at_mut(l);
-            let weights = View::new(&parameters[mlp.weights(l)], n_out, n_in);
-            T::gemm(&mut above[0], Write::Replace, View::new(&below[l - 1], self.rows, n_in), weights.t());
-            let bias = &parameters[mlp.biases(l)];
+            let below = View::new(&below[l - 1], self.rows, mlp.sizes()[l - 1]);
+            gemm_packed(self.isa, &mut above[0], Write::Replace, below, &weights.forward[l]);
+            let bias = &weights.parameters()[mlp.biases(l)];
             activate(self.isa, mlp.activation(), bias, &mut above[0], &mut self.first[l], &mut self.second[l]);
         }
     }
 
     /// The output of the last [`Pass::forward`], rows × output.
-    pub fn output(&self, mlp: &Mlp, parameters: &[T], out: &mut [T]) {
+    pub fn output(&self, weights: &Weights<T>, out: &mut [T]) {
+        let mlp = weights.mlp();
         let last = mlp.hidden() + 1;
-        let (n_in, n_out) = (mlp.sizes()[last - 1], mlp.sizes()[last]);
-        let weights = View::new(&parameters[mlp.weights(last)], n_out, n_in);
-        T::gemm(out, Write::Replace, View::new(&self.a[last - 1], self.rows, n_in), weights.t());
-        let bias = &parameters[mlp.biases(last)];
-        for row in out.chunks_exact_mut(n_out) {
+        let below = View::new(&self.a[last - 1], self.rows, mlp.sizes()[last - 1]);
+        gemm_packed(self.isa, out, Write::Replace, below, &weights.forward[last]);
+        let bias = &weights.parameters()[mlp.biases(last)];
+        for row in out.chunks_exact_mut(bias.len()) {
             crate::real::axpy(T::ONE, bias, row);
         }
     }
 
-    /// Backpropagation of the last [`Pass::forward`]: adds ∂⟨cotangent, output⟩/∂parameters to `gradient` and writes
+    /// Backpropagation of the last [`Pass::forward`], with its weights: adds ∂⟨cotangent, output⟩/∂parameters to `gradient` and writes
     /// the derivative in the input to `input_gradient` unless that is empty.
-    pub fn backward(
-        &mut self,
-        mlp: &Mlp,
-        parameters: &[T],
-        cotangent: &[T],
-        gradient: &mut [T],
-        input_gradient: &mut [T],
-    ) {
+    pub fn backward(&mut self, weights: &Weights<T>, cotangent: &[T], gradient: &mut [T], input_gradient: &mut [T]) {
+        let mlp = weights.mlp();
         let last = mlp.hidden() + 1;
         let rows = self.rows;
         let [now, next] = &mut self.bar;
@@ -112,12 +107,11 @@ impl<T: Real> Pass<T> {
             let below = View::new(&self.a[l - 1], rows, n_in);
             T::gemm(&mut gradient[mlp.weights(l)], Write::Add, bar_z.t(), below);
             slices::add_column_sums(self.isa, cotangent, &mut gradient[mlp.biases(l)]);
-            let weights = View::new(&parameters[mlp.weights(l)], n_out, n_in);
             if l > 1 {
-                T::gemm(&mut next[..rows * n_in], Write::Replace, bar_z, weights);
+                gemm_packed(self.isa, &mut next[..rows * n_in], Write::Replace, bar_z, &weights.back[l]);
                 std::mem::swap(now, next);
             } else if !input_gradient.is_empty() {
-                T::gemm(input_gradient, Write::Replace, bar_z, weights);
+                gemm_packed(self.isa, input_gradient, Write::Replace, bar_z, &weights.back[l]);
             }
         }
     }

@@ -1,0 +1,41 @@
+//! What `benches/` times and users never call: the matrix product of the passes and the machine's peak beside it.
+
+use crate::real::Real;
+use crate::real::sealed::{View, Write};
+use crate::simd::{Isa, Vector, dispatch};
+
+/// out = a b, row-major m × k and k × n.
+pub fn product<T: Real>(out: &mut [T], a: &[T], b: &[T], (m, k, n): (usize, usize, usize)) {
+    T::gemm(out, Write::Replace, View::new(a, m, k), View::new(b, k, n));
+}
+
+/// out += aᵀ b, row-major k × m and k × n: the gradient in the weights.
+pub fn outer_product<T: Real>(out: &mut [T], a: &[T], b: &[T], (m, k, n): (usize, usize, usize)) {
+    T::gemm(out, Write::Add, View::new(a, k, m).t(), View::new(b, k, n));
+}
+
+/// `rounds` times 24 independent multiply-adds of a whole register, nothing from memory: the flops done, and a number
+/// that depends on all of them.
+pub fn peak<T: Real>(rounds: usize) -> (f64, T) {
+    multiply_add(Isa::best(), rounds)
+}
+
+dispatch! {
+    fn multiply_add<T>(rounds: usize) -> (f64, T) = multiply_add_body;
+}
+
+#[inline(always)]
+fn multiply_add_body<V: Vector>(rounds: usize) -> (f64, V::Scalar) {
+    let mut sums = [V::splat(V::Scalar::ONE); 24];
+    let (x, y) = (V::splat(V::Scalar::from_f64(0.5)), V::splat(V::Scalar::from_f64(0.25)));
+    for _ in 0..rounds {
+        for s in &mut sums {
+            *s = s.mul_add(x, y);
+        }
+    }
+    let mut total = V::splat(V::Scalar::ZERO);
+    for s in sums {
+        total = total.add(s);
+    }
+    (rounds as f64 * 48.0 * V::LANES as f64, total.sum())
+}
