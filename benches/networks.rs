@@ -3,7 +3,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use wgpca::nn::{Activation, Jets, Mlp, Pass, Weights};
+use wgpca::nn::{Activation, Jets, Mlp, Pass};
 use wgpca::real::cast;
 use wgpca::rng::{Purpose, Stream};
 
@@ -18,20 +18,19 @@ fn passes(c: &mut Criterion, rows: usize, width: usize) {
     let (mut v, mut hv) = (vec![0.0; rows * d], vec![0.0; rows * d]);
     let mut hessian = vec![0.0; rows * d * d];
     let mut gradient = vec![0.0; parameters.len()];
-    let weights = Weights::new(&f, &parameters);
     let mut pass = Pass::for_potential(&f, rows);
-    pass.forward(&weights, &u);
-    pass.gradient(&weights, &mut v);
-    pass.hessian(&weights, &mut hessian);
-    pass.hessian_vector(&weights, &g, &mut [], &mut hv);
+    pass.forward(&f, &parameters, &u);
+    pass.gradient(&f, &parameters, &mut v);
+    pass.hessian(&f, &parameters, &mut hessian);
+    pass.hessian_vector(&f, &parameters, &g, &mut [], &mut hv);
     let product: f32 = (0..d).map(|k| hessian[k] * g[k]).sum();
     assert!((product - hv[0]).abs() < 1e-4, "D2 and D3 disagree: {product} {}", hv[0]);
 
-    c.bench_function(&name("forward f"), |b| b.iter(|| pass.forward(&weights, black_box(&u))));
-    c.bench_function(&name("gradient of f (D1)"), |b| b.iter(|| pass.gradient(&weights, black_box(&mut v))));
-    c.bench_function(&name("Hessian (D2)"), |b| b.iter(|| pass.hessian(&weights, black_box(&mut hessian))));
+    c.bench_function(&name("forward f"), |b| b.iter(|| pass.forward(&f, &parameters, black_box(&u))));
+    c.bench_function(&name("gradient of f (D1)"), |b| b.iter(|| pass.gradient(&f, &parameters, black_box(&mut v))));
+    c.bench_function(&name("Hessian (D2)"), |b| b.iter(|| pass.hessian(&f, &parameters, black_box(&mut hessian))));
     c.bench_function(&name("Hessian-vector and mixed derivative (D3)"), |b| {
-        b.iter(|| pass.hessian_vector(&weights, &g, &mut gradient, black_box(&mut hv)))
+        b.iter(|| pass.hessian_vector(&f, &parameters, &g, &mut gradient, black_box(&mut hv)))
     });
     let mut jets = Jets::new(&f);
     let (point, vector, mut du) = ([0.1, 0.2, 0.3], [1.0, 0.0, 0.0], [0.0; 3]);
@@ -40,38 +39,57 @@ fn passes(c: &mut Criterion, rows: usize, width: usize) {
     });
 
     let phi = Mlp::new(d, &[width; 4], d, Activation::Relu).unwrap();
-    let parameters: Vec<f32> = cast(&phi.initialise(&mut stream, 1.0, 1.0));
-    let mut gradient = vec![0.0; parameters.len()];
-    let weights = Weights::new(&phi, &parameters);
-    let mut pass = Pass::for_map(&phi, rows);
-    pass.forward(&weights, &u);
+    let phi_parameters: Vec<f32> = cast(&phi.initialise(&mut stream, 1.0, 1.0));
+    let mut phi_gradient = vec![0.0; phi_parameters.len()];
+    let mut map = Pass::for_map(&phi, rows);
+    let mut out = vec![0.0; rows * d];
+    map.forward(&phi, &phi_parameters, &u);
     c.bench_function(&name("backward φ"), |b| {
-        b.iter(|| pass.backward(&weights, black_box(&g), &mut gradient, &mut []))
+        b.iter(|| map.backward(&phi, &phi_parameters, black_box(&g), &mut phi_gradient, &mut []))
+    });
+
+    // Everything that a step does with the networks, on one chunk: the number to compare with the peak.
+    let (layers, tangents) = ((d * width + 3 * width * width) as f64, (3 * d * width * width) as f64);
+    let output = (d * width) as f64;
+    let flops = 2.0 * rows as f64 * (3.0 * (layers + output) + 6.0 * layers + tangents);
+    c.bench_function(&format!("{}, {:.1} MFLOP", name("all passes of a step"), 1e-6 * flops), |b| {
+        b.iter(|| {
+            map.forward(&phi, &phi_parameters, black_box(&u));
+            map.output(&phi, &phi_parameters, &mut out);
+            pass.forward(&f, &parameters, &out);
+            pass.gradient(&f, &parameters, &mut v);
+            pass.hessian(&f, &parameters, &mut hessian);
+            pass.hessian_vector(&f, &parameters, &g, &mut gradient, &mut hv);
+            map.backward(&phi, &phi_parameters, black_box(&hv), &mut phi_gradient, &mut []);
+        })
     });
 }
 
 /// The yardsticks of the passes: multiply-adds in registers alone, and the product at the shapes of a chunk.
 fn yardsticks(c: &mut Criterion) {
-    use wgpca::nn::bench::{outer_product, peak, product};
+    use wgpca::nn::bench::peak;
     let (flops, sum) = peak::<f32>(100_000);
     // x / 2 + 1/4 tends to 1/2.
     assert!((sum - 12.0 * (flops / 48e5) as f32).abs() < 1e-3, "{sum}");
     c.bench_function(&format!("peak: {:.1} MFLOP of multiply-adds", 1e-6 * flops), |b| {
         b.iter(|| peak::<f32>(black_box(100_000)))
     });
-    for (rows, width) in [(128, 64), (128, 128), (384, 128), (1024, 128)] {
+    use faer::linalg::matmul::matmul;
+    use faer::{Accum, MatMut, MatRef, Par};
+    for (rows, width) in [(128, 64), (128, 128), (1024, 128)] {
         let (a, w) = (vec![0.5f32; rows * width], vec![0.25f32; width * width]);
         let mut out = vec![0.0f32; rows * width];
+        let mut product = || {
+            let [a, w] = [(&a, rows), (&w, width)].map(|(m, rows)| MatRef::from_row_major_slice(m, rows, width));
+            let out = MatMut::from_row_major_slice_mut(&mut out, rows, width);
+            matmul(out, Accum::Replace, a, black_box(w), 1.0, Par::Seq);
+        };
+        product();
         let flops = 2e-6 * (rows * width * width) as f64;
-        product(&mut out, &a, &w, (rows, width, width));
+        c.bench_function(&format!("matrix product, {rows} × {width} × {width}, {flops:.1} MFLOP"), |b| {
+            b.iter(&mut product)
+        });
         assert_eq!(out[0], 0.125 * width as f32);
-        let name = format!("matrix product, {rows} × {width} × {width}, {flops:.1} MFLOP");
-        c.bench_function(&name, |b| b.iter(|| product(&mut out, &a, black_box(&w), (rows, width, width))));
-        let mut out = vec![0.0f32; width * width];
-        outer_product(&mut out, &a, &a, (width, rows, width));
-        assert_eq!(out[0], 0.25 * rows as f32);
-        let name = format!("product of the weights' gradient, {rows} × {width} × {width}, {flops:.1} MFLOP");
-        c.bench_function(&name, |b| b.iter(|| outer_product(&mut out, &a, black_box(&a), (width, rows, width))));
     }
 }
 

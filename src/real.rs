@@ -80,8 +80,6 @@ pub(crate) mod sealed {
         type Scalar: Real;
         /// Number of lanes; divides the width of a tile, 16.
         const LANES: usize;
-        /// Registers of this kind that the CPU has.
-        const REGISTERS: usize;
         fn splat(value: Self::Scalar) -> Self;
         /// The first `LANES` entries.
         fn load(from: &[Self::Scalar]) -> Self;
@@ -133,18 +131,6 @@ pub(crate) mod sealed {
         /// `data` as rows × cols, row-major.
         pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
             View { data, rows, cols, transposed: false }
-        }
-
-        /// Rows of the matrix, transposed or not.
-        #[inline(always)]
-        pub fn height(&self) -> usize {
-            if self.transposed { self.cols } else { self.rows }
-        }
-
-        /// Columns of the matrix, transposed or not.
-        #[inline(always)]
-        pub fn width(&self) -> usize {
-            if self.transposed { self.rows } else { self.cols }
         }
 
         /// Its transpose.

@@ -5,7 +5,7 @@ mod common;
 use common::{floats, golden, relative_error};
 use serde_json::Value;
 use wgpca::Real;
-use wgpca::nn::{Activation, Jets, Mlp, Pass, Weights};
+use wgpca::nn::{Activation, Jets, Mlp, Pass};
 use wgpca::real::{cast, widen};
 
 fn shape(case: &Value) -> Mlp {
@@ -38,14 +38,13 @@ fn maps<T: Real>(tolerance: f64) {
         let (parameters, u, bar): (Vec<T>, Vec<T>, Vec<T>) =
             (array(&case, "param_net"), array(&case, "u"), array(&case, "cotangent"));
         let rows = u.len() / mlp.input();
-        let weights = Weights::new(&mlp, &parameters);
         let mut pass = Pass::for_map(&mlp, rows);
         let mut output = vec![T::ZERO; rows * mlp.output()];
-        pass.forward(&weights, &u);
-        pass.output(&weights, &mut output);
+        pass.forward(&mlp, &parameters, &u);
+        pass.output(&mlp, &parameters, &mut output);
         close(&case, "output", &output, tolerance);
         let (mut gradient, mut du) = (vec![T::ZERO; parameters.len()], vec![T::ZERO; u.len()]);
-        pass.backward(&weights, &bar, &mut gradient, &mut du);
+        pass.backward(&mlp, &parameters, &bar, &mut gradient, &mut du);
         close(&case, "grad_net", &gradient, tolerance);
         close(&case, "grad_u", &du, tolerance);
     }
@@ -57,26 +56,25 @@ fn potentials<T: Real>(tolerance: f64) {
         let (parameters, u, g): (Vec<T>, Vec<T>, Vec<T>) =
             (array(&case, "param_net"), array(&case, "u"), array(&case, "cotangent"));
         let (d, rows) = (mlp.input(), u.len() / mlp.input());
-        let weights = Weights::new(&mlp, &parameters);
         let mut pass = Pass::for_potential(&mlp, rows);
-        pass.forward(&weights, &u);
+        pass.forward(&mlp, &parameters, &u);
         let mut value = vec![T::ZERO; rows];
-        pass.output(&weights, &mut value);
+        pass.output(&mlp, &parameters, &mut value);
         close(&case, "value", &value, tolerance);
         let mut gradient = vec![T::ZERO; u.len()];
-        pass.gradient(&weights, &mut gradient);
+        pass.gradient(&mlp, &parameters, &mut gradient);
         close(&case, "gradient", &gradient, tolerance);
         let mut hessian = vec![T::ZERO; rows * d * d];
-        pass.hessian(&weights, &mut hessian);
+        pass.hessian(&mlp, &parameters, &mut hessian);
         close(&case, "hessian", &hessian, tolerance);
         let (mut d_parameters, mut hvp) = (vec![T::ZERO; parameters.len()], vec![T::ZERO; u.len()]);
-        pass.hessian_vector(&weights, &g, &mut d_parameters, &mut hvp);
+        pass.hessian_vector(&mlp, &parameters, &g, &mut d_parameters, &mut hvp);
         close(&case, "hvp", &hvp, tolerance);
         close(&case, "grad_net", &d_parameters, tolerance);
         let pairing: f64 = g.iter().zip(&gradient).map(|(g, v)| g.to_f64() * v.to_f64()).sum();
         assert!((pairing / case["pairing"].as_f64().unwrap() - 1.0).abs() < 10.0 * tolerance);
         let mut alone = vec![T::ZERO; u.len()];
-        pass.hessian_vector(&weights, &g, &mut [], &mut alone);
+        pass.hessian_vector(&mlp, &parameters, &g, &mut [], &mut alone);
         assert_eq!(alone, hvp);
         let mut jets = Jets::new(&mlp);
         for end in ["eigen_min", "eigen_max"] {
@@ -117,15 +115,14 @@ fn symmetry_and_adjoint_identities() {
         let parameters = wave(mlp.parameters(), 0.3);
         let rows = 9;
         let (u, a, b) = (wave(rows * d, 1.0), wave(rows * d, 2.0), wave(rows * d, 3.0));
-        let weights = Weights::new(&mlp, &parameters);
         let mut pass = Pass::for_potential(&mlp, rows);
-        pass.forward(&weights, &u);
+        pass.forward(&mlp, &parameters, &u);
         let (mut v, mut h) = (vec![0.0; rows * d], vec![0.0; rows * d * d]);
-        pass.gradient(&weights, &mut v);
-        pass.hessian(&weights, &mut h);
+        pass.gradient(&mlp, &parameters, &mut v);
+        pass.hessian(&mlp, &parameters, &mut h);
         let (mut ha, mut hb) = (vec![0.0; rows * d], vec![0.0; rows * d]);
-        pass.hessian_vector(&weights, &a, &mut [], &mut ha);
-        pass.hessian_vector(&weights, &b, &mut [], &mut hb);
+        pass.hessian_vector(&mlp, &parameters, &a, &mut [], &mut ha);
+        pass.hessian_vector(&mlp, &parameters, &b, &mut [], &mut hb);
         let size = ha.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-3);
         for r in 0..rows {
             let row = |x: &[f64]| x[r * d..(r + 1) * d].to_vec();

@@ -1,6 +1,6 @@
 //! A few rows of a batch through both networks of a geodesic: the unit of work that threads share.
 
-use super::geodesic::{Architecture, Prepared};
+use super::geodesic::{Architecture, Geodesic};
 use crate::nn::Pass;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
@@ -57,90 +57,90 @@ impl<T: Real> Chunk<T> {
     }
 
     /// u and v of the present x.
-    pub fn forward(&mut self, g: &Prepared<T>) {
+    pub fn forward(&mut self, g: &Geodesic<T>) {
         self.map(g);
         self.velocity(g);
     }
 
     /// u of the present x.
-    pub fn map(&mut self, g: &Prepared<T>) {
+    pub fn map(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
-        self.phi.forward(&g.phi, &self.x);
-        self.phi.output(&g.phi, &mut self.u);
+        self.phi.forward(&a.phi, &g.phi, &self.x);
+        self.phi.output(&a.phi, &g.phi, &mut self.u);
         if a.residual {
             // u += m + L x
-            let linear = View::new(&g.phi.parameters()[a.linear()], d, d);
+            let linear = View::new(&g.phi[a.linear()], d, d);
             T::gemm(&mut self.u, Write::Add, View::new(&self.x, rows, d), linear.t());
-            add_to_rows(&mut self.u, &g.phi.parameters()[a.shift()]);
+            add_to_rows(&mut self.u, &g.phi[a.shift()]);
         }
     }
 
     /// v at the present u.
-    pub fn velocity(&mut self, g: &Prepared<T>) {
+    pub fn velocity(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
-        self.f.forward(&g.f, &self.u);
-        self.f.gradient(&g.f, &mut self.v);
+        self.f.forward(&a.f, &g.f, &self.u);
+        self.f.gradient(&a.f, &g.f, &mut self.v);
         if a.residual {
             // v += S u + b
-            let s = View::new(&g.f.parameters()[a.quadratic()], d, d);
+            let s = View::new(&g.f[a.quadratic()], d, d);
             T::gemm(&mut self.v, Write::Add, View::new(&self.u, rows, d), s);
-            add_to_rows(&mut self.v, &g.f.parameters()[a.slope()]);
+            add_to_rows(&mut self.v, &g.f[a.slope()]);
         }
     }
 
     /// The Hessians of f at the present u.
-    pub fn hessian(&mut self, g: &Prepared<T>) {
+    pub fn hessian(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let d = a.dim();
         self.hessians.resize(self.rows * d * d, T::ZERO);
-        self.f.hessian(&g.f, &mut self.hessians);
+        self.f.hessian(&a.f, &g.f, &mut self.hessians);
         if a.residual {
             for h in self.hessians.chunks_exact_mut(d * d) {
-                crate::real::axpy(T::ONE, &g.f.parameters()[a.quadratic()], h);
+                crate::real::axpy(T::ONE, &g.f[a.quadratic()], h);
             }
         }
     }
 
     /// `out` = H_f(u) q for one q a row.
-    pub fn hessian_vector(&mut self, g: &Prepared<T>, q: &[T], out: &mut [T]) {
+    pub fn hessian_vector(&mut self, g: &Geodesic<T>, q: &[T], out: &mut [T]) {
         let a = &g.architecture;
-        self.f.hessian_vector(&g.f, q, &mut [], out);
+        self.f.hessian_vector(&a.f, &g.f, q, &mut [], out);
         if a.residual {
-            let s = View::new(&g.f.parameters()[a.quadratic()], a.dim(), a.dim());
+            let s = View::new(&g.f[a.quadratic()], a.dim(), a.dim());
             T::gemm(out, Write::Add, View::new(q, self.rows, a.dim()), s);
         }
     }
 
     /// Backward from the cotangents on v and u (D6): ∂L/∂ψ by (D3), ∂L/∂u += H_f ·, then ∂L/∂θ.
-    pub fn backward(&mut self, g: &Prepared<T>) {
+    pub fn backward(&mut self, g: &Geodesic<T>) {
         self.backward_f(g);
         crate::real::axpy(T::ONE, &self.hv, &mut self.bar_u);
         self.backward_phi(g);
     }
 
     /// ∂L/∂ψ from the cotangent on v (D3).
-    pub fn backward_f(&mut self, g: &Prepared<T>) {
+    pub fn backward_f(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
         self.d_f.fill(T::ZERO);
-        self.f.hessian_vector(&g.f, &self.bar_v, &mut self.d_f, &mut self.hv);
+        self.f.hessian_vector(&a.f, &g.f, &self.bar_v, &mut self.d_f, &mut self.hv);
         if a.residual {
             // ∂/∂S = Σ G uᵀ (made symmetric by the caller's sum), ∂/∂b = Σ G, H_f G += S G
             let bar_v = View::new(&self.bar_v, rows, d);
             T::gemm(&mut self.d_f[a.quadratic()], Write::Replace, bar_v.t(), View::new(&self.u, rows, d));
             sum_rows(&self.bar_v, &mut self.d_f[a.slope()]);
-            T::gemm(&mut self.hv, Write::Add, bar_v, View::new(&g.f.parameters()[a.quadratic()], d, d));
+            T::gemm(&mut self.hv, Write::Add, bar_v, View::new(&g.f[a.quadratic()], d, d));
         }
     }
 
     /// ∂L/∂θ from the cotangent on u.
-    pub fn backward_phi(&mut self, g: &Prepared<T>) {
+    pub fn backward_phi(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
         self.d_phi.fill(T::ZERO);
-        self.phi.backward(&g.phi, &self.bar_u, &mut self.d_phi, &mut []);
+        self.phi.backward(&a.phi, &g.phi, &self.bar_u, &mut self.d_phi, &mut []);
         if a.residual {
             let bar_u = View::new(&self.bar_u, rows, d);
             T::gemm(&mut self.d_phi[a.linear()], Write::Replace, bar_u.t(), View::new(&self.x, rows, d));
@@ -190,7 +190,6 @@ fn symmetrise<T: Real>(s: &mut [T], d: usize) {
 mod tests {
     use super::*;
     use crate::golden::{floats, golden, relative_error};
-    use crate::gpca::geodesic::Geodesic;
     use crate::nn::{Activation, Mlp};
 
     fn sizes(case: &serde_json::Value) -> Vec<usize> {
@@ -213,11 +212,11 @@ mod tests {
         };
         let architecture = Architecture { phi: mlp(map), f: mlp(potential), residual: true };
         let join = |case: &serde_json::Value, keys: [&str; 3]| keys.iter().flat_map(|k| floats(&case[*k])).collect();
-        let g = Prepared::new(&Geodesic::<f64> {
+        let g: Geodesic<f64> = Geodesic {
             architecture: architecture.clone(),
             phi: join(map, ["param_net", "param_m", "param_L"]),
             f: join(potential, ["param_net", "param_S", "param_b"]),
-        });
+        };
         let rows = 7;
         let mut chunk = Chunk::new(&architecture, 0, rows);
         let close = |value: &[f64], case: &serde_json::Value, key: &str| {
@@ -245,7 +244,7 @@ mod tests {
         close(&product, potential, "hvp");
         chunk.backward_f(&g);
         close(&chunk.hv, potential, "hvp");
-        let (mut d_phi, mut d_f) = (vec![0.0; architecture.phi_parameters()], vec![0.0; architecture.f_parameters()]);
+        let (mut d_phi, mut d_f) = (vec![0.0; g.phi.len()], vec![0.0; g.f.len()]);
         sum_gradients(&architecture, [&chunk].into_iter(), &mut d_phi, &mut d_f);
         close(&d_f[..architecture.f.parameters()], potential, "grad_net");
         close(&d_f[architecture.quadratic()], potential, "grad_S");

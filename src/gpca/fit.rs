@@ -219,7 +219,12 @@ impl<T: Real> Fit<T> {
         let cost = self.evaluator.cost(&started.state.geodesic, &started.state.times);
         let spectrum = started.spectrum.map(|s| s.iter().map(|v| v * scale * scale).collect::<Vec<_>>());
         let state = started.state;
-        self.stepper = Some(Stepper::new(&state.geodesic, &self.settings, self.data.sources.len(), &self.earlier));
+        self.stepper = Some(Stepper::new(
+            &state.geodesic.architecture,
+            &self.settings,
+            self.data.sources.len(),
+            self.earlier.len(),
+        ));
         self.position.training = Some(Training {
             best: Kept { state: state.clone(), cost, step: 0 },
             state,
@@ -237,8 +242,9 @@ impl<T: Real> Fit<T> {
         let (steps, run) = (self.steps(), self.run());
         let Fit { settings, data, position, stepper, earlier, .. } = self;
         let training = position.training.as_mut().expect("a start is in training");
-        let stepper = stepper
-            .get_or_insert_with(|| Stepper::new(&training.state.geodesic, settings, data.sources.len(), earlier));
+        let stepper = stepper.get_or_insert_with(|| {
+            Stepper::new(&training.state.geodesic.architecture, settings, data.sources.len(), earlier.len())
+        });
         stepper.draw(data, settings, run, training.step);
         let outcome = stepper.gradient(&training.state, earlier, settings, training.step.is_multiple_of(REPORT_EVERY));
         if !outcome.finite {

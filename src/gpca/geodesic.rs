@@ -1,7 +1,7 @@
 //! Otto's parametrisation of a geodesic: `ξ(t) = u + t v` with `u = φ(x)`, `v = ∇f(u)`, `x ~ ρ = N(0, I)`.
 
 use crate::error::Result;
-use crate::nn::{Mlp, Weights};
+use crate::nn::Mlp;
 use crate::real::Real;
 use crate::rng::Stream;
 use std::ops::Range;
@@ -128,27 +128,5 @@ impl<T: Real> Geodesic<T> {
     pub fn scale_velocity(&mut self, c: f64) {
         let c = T::from_f64(c);
         self.f[self.architecture.linear_in_f()].iter_mut().for_each(|p| *p *= c);
-    }
-}
-
-/// A geodesic as the passes of its networks read it.
-#[derive(Clone, Debug)]
-pub(crate) struct Prepared<T> {
-    pub architecture: Architecture,
-    pub phi: Weights<T>,
-    pub f: Weights<T>,
-}
-
-impl<T: Real> Prepared<T> {
-    pub fn new(geodesic: &Geodesic<T>) -> Self {
-        let architecture = geodesic.architecture.clone();
-        let (phi, f) = (Weights::new(&architecture.phi, &geodesic.phi), Weights::new(&architecture.f, &geodesic.f));
-        Prepared { architecture, phi, f }
-    }
-
-    /// Other parameters of the same shape.
-    pub fn set(&mut self, geodesic: &Geodesic<T>) {
-        self.phi.set(&geodesic.phi);
-        self.f.set(&geodesic.f);
     }
 }

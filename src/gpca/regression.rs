@@ -1,7 +1,7 @@
 //! Fitting the networks to given pairs: the last part of the tangent start (D11 b).
 
 use super::chunk::{Chunk, chunks, sum_gradients};
-use super::geodesic::{Geodesic, Prepared};
+use super::geodesic::Geodesic;
 use crate::nn::Adam;
 use crate::pool::for_each;
 use crate::real::Real;
@@ -32,7 +32,6 @@ pub(crate) fn regress<T: Real>(
 ) -> f64 {
     let architecture = geodesic.architecture.clone();
     let d = architecture.dim();
-    let mut prepared = Prepared::new(geodesic);
     let mut works: Vec<Chunk<T>> = chunks(&architecture, BATCH);
     let (mut inputs, mut targets) = (vec![T::ZERO; BATCH * d], vec![T::ZERO; BATCH * d]);
     let (mut d_phi, mut d_f) = (vec![T::ZERO; geodesic.phi.len()], vec![T::ZERO; geodesic.f.len()]);
@@ -47,19 +46,19 @@ pub(crate) fn regress<T: Real>(
             match network {
                 Network::Phi => {
                     chunk.x.copy_from_slice(input);
-                    chunk.map(&prepared);
+                    chunk.map(geodesic);
                     for ((bar, &u), &t) in chunk.bar_u.iter_mut().zip(&chunk.u).zip(target) {
                         *bar = scale * (u - t);
                     }
-                    chunk.backward_phi(&prepared);
+                    chunk.backward_phi(geodesic);
                 }
                 Network::GradientOfF => {
                     chunk.u.copy_from_slice(input);
-                    chunk.velocity(&prepared);
+                    chunk.velocity(geodesic);
                     for ((bar, &v), &t) in chunk.bar_v.iter_mut().zip(&chunk.v).zip(target) {
                         *bar = scale * (v - t);
                     }
-                    chunk.backward_f(&prepared);
+                    chunk.backward_f(geodesic);
                 }
             }
         });
@@ -78,14 +77,8 @@ pub(crate) fn regress<T: Real>(
         sum_gradients(&architecture, works.iter(), &mut d_phi, &mut d_f);
         let rate = RATE * 0.5 * (1.0 + (std::f64::consts::PI * step as f64 / steps as f64).cos());
         match network {
-            Network::Phi => {
-                adam.update(rate, &d_phi, &mut geodesic.phi);
-                prepared.phi.set(&geodesic.phi);
-            }
-            Network::GradientOfF => {
-                adam.update(rate, &d_f, &mut geodesic.f);
-                prepared.f.set(&geodesic.f);
-            }
+            Network::Phi => adam.update(rate, &d_phi, &mut geodesic.phi),
+            Network::GradientOfF => adam.update(rate, &d_f, &mut geodesic.f),
         }
     }
     residual

@@ -1,7 +1,7 @@
 //! A geodesic at fixed samples of ρ: what evaluations, projections and pictures need.
 
 use super::chunk::chunks;
-use super::geodesic::{Geodesic, Prepared};
+use super::geodesic::Geodesic;
 use super::interval::Interval;
 use super::spectrum::Spectrum;
 use crate::pool::for_each;
@@ -42,16 +42,16 @@ impl<T: Real> Samples<T> {
     }
 
     fn with_spectrum(geodesic: &Geodesic<T>, x: &[T], spectrum: bool) -> (Self, (f64, f64)) {
-        let (d, prepared) = (geodesic.architecture.dim(), Prepared::new(geodesic));
+        let d = geodesic.architecture.dim();
         let n = x.len() / d;
         let mut works: Vec<_> =
             chunks(&geodesic.architecture, n).into_iter().map(|c| (c, Spectrum::<T>::default())).collect();
         for_each(&mut works, true, |_, (chunk, ends)| {
             let at = chunk.first * d..(chunk.first + chunk.rows) * d;
             chunk.x.copy_from_slice(&x[at]);
-            chunk.forward(&prepared);
+            chunk.forward(geodesic);
             if spectrum {
-                ends.find(chunk, &prepared, false);
+                ends.find(chunk, geodesic, false);
             }
         });
         let low = works.iter().map(|(_, s)| s.low.value).fold(f64::INFINITY, f64::min);

@@ -1,7 +1,7 @@
 //! The extreme eigenvalues of the Hessian of f over a batch, with the samples that attain them.
 
 use super::chunk::Chunk;
-use super::geodesic::Prepared;
+use super::geodesic::Geodesic;
 use crate::linalg::{extreme_eigenvalues, jacobi, tridiagonal_extremes};
 use crate::real::Real;
 use crate::rng::{Purpose, Stream};
@@ -37,7 +37,7 @@ pub(crate) struct Spectrum<T> {
 
 impl<T: Real> Spectrum<T> {
     /// λmin and λmax over the rows of a chunk whose [`Chunk::forward`] was done. `vectors` asks for eigenvectors too.
-    pub fn find(&mut self, chunk: &mut Chunk<T>, g: &Prepared<T>, vectors: bool) {
+    pub fn find(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
         (self.low.value, self.high.value) = (f64::INFINITY, f64::NEG_INFINITY);
         if g.architecture.dim() <= DIRECT {
             self.direct(chunk, g, vectors);
@@ -64,7 +64,7 @@ impl<T: Real> Spectrum<T> {
         }
     }
 
-    fn direct(&mut self, chunk: &mut Chunk<T>, g: &Prepared<T>, vectors: bool) {
+    fn direct(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
         let d = g.architecture.dim();
         chunk.hessian(g);
         self.matrix.resize(d * d, 0.0);
@@ -96,7 +96,7 @@ impl<T: Real> Spectrum<T> {
     }
 
     /// Lanczos with full reorthogonalisation on all rows at once.
-    fn lanczos(&mut self, chunk: &mut Chunk<T>, g: &Prepared<T>, vectors: bool) {
+    fn lanczos(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
         let (d, rows) = (g.architecture.dim(), chunk.rows);
         let steps = LANCZOS.min(d);
         self.basis.resize(steps + 1, vec![]);
@@ -176,7 +176,6 @@ mod tests {
     use super::*;
     use crate::gpca::chunk::chunks;
     use crate::gpca::geodesic::Architecture;
-    use crate::gpca::geodesic::Geodesic;
     use crate::gpca::settings::Settings;
     use crate::linalg::eigen;
 
@@ -187,7 +186,7 @@ mod tests {
             let settings = Settings { hidden: vec![12, 9], initial_variance: 3.0, ..Settings::fast() };
             let architecture = Architecture::new(&settings, d).unwrap();
             let mut stream = Stream::new(8, Purpose::Initialisation, [d as u32, 0, 0]);
-            let g = Prepared::new(&Geodesic::<f64>::random(&architecture, &settings, &mut stream));
+            let g: Geodesic<f64> = Geodesic::random(&architecture, &settings, &mut stream);
             let mut chunk = chunks(&architecture, 20).remove(0);
             chunk.x.iter_mut().for_each(|x| *x = stream.normal());
             chunk.forward(&g);

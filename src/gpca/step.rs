@@ -3,7 +3,7 @@
 use super::chunk::{chunks, sum_gradients};
 use super::constraint::{Constraint, Earlier};
 use super::data::Data;
-use super::geodesic::{Geodesic, Prepared};
+use super::geodesic::Architecture;
 use super::interval::{End, Interval};
 use super::settings::{Sampling, Settings};
 use super::spectrum::Extreme;
@@ -61,9 +61,6 @@ pub struct Outcome {
 /// All memory of a step, made once for a component.
 #[derive(Clone, Debug)]
 pub(crate) struct Stepper<T> {
-    prepared: Prepared<T>,
-    /// The earlier components, which do not change.
-    earlier: Vec<Prepared<T>>,
     works: Vec<Work<T>>,
     slots: Vec<Slot<T>>,
     pub gradient: Gradient<T>,
@@ -77,8 +74,7 @@ pub(crate) struct Stepper<T> {
 }
 
 impl<T: Real> Stepper<T> {
-    pub fn new(geodesic: &Geodesic<T>, settings: &Settings, n: usize, earlier: &[Earlier<T>]) -> Self {
-        let architecture = &geodesic.architecture;
+    pub fn new(architecture: &Architecture, settings: &Settings, n: usize, earlier: usize) -> Self {
         let (m, d) = (settings.batch, architecture.dim());
         let slot = || Slot {
             index: 0,
@@ -95,12 +91,10 @@ impl<T: Real> Stepper<T> {
         };
         let visits = settings.measures.min(n);
         Stepper {
-            prepared: Prepared::new(geodesic),
-            earlier: earlier.iter().map(|e| Prepared::new(&e.geodesic)).collect(),
-            works: chunks(architecture, m).into_iter().map(|c| Work::new(c, earlier.len())).collect(),
+            works: chunks(architecture, m).into_iter().map(|c| Work::new(c, earlier)).collect(),
             slots: (0..visits).map(|_| slot()).collect(),
             gradient: Gradient::new(architecture, n, visits),
-            constraint: Constraint::new(earlier.len()),
+            constraint: Constraint::new(earlier),
             jets: Jets::new(&architecture.f),
             d_eigen: vec![T::ZERO; architecture.f_parameters()],
             pulls: [(usize::MAX, vec![0.0; d]), (usize::MAX, vec![0.0; d])],
@@ -153,14 +147,12 @@ impl<T: Real> Stepper<T> {
         let share = 1.0 / self.slots.len() as f64;
 
         // u_k = φ(x_k), v_k = ∇f(u_k), the Hessians and their extreme eigenvalues.
-        self.prepared.set(geodesic);
-        let (prepared, old) = (&self.prepared, &self.earlier);
         for_each(&mut self.works, true, |_, work| {
-            work.chunk.forward(prepared);
-            work.spectrum.find(&mut work.chunk, prepared, settings.through_eigenvalue);
-            for (chunk, geodesic) in work.earlier.iter_mut().zip(old) {
-                chunk.x.copy_from_slice(&work.chunk.x);
-                chunk.forward(geodesic);
+            work.chunk.forward(geodesic);
+            work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
+            for (old, e) in work.earlier.iter_mut().zip(earlier) {
+                old.x.copy_from_slice(&work.chunk.x);
+                old.forward(&e.geodesic);
             }
         });
         // Line 5: the interval of the batch, and t' inside it.
@@ -202,7 +194,7 @@ impl<T: Real> Stepper<T> {
             }
         }
         self.pull_eigenvalues(state, settings, into_low, into_high);
-        self.backward(settings, share, m, d);
+        self.backward(state, settings, share, m, d);
 
         let Gradient { phi, f, times, .. } = &self.gradient;
         finite &= phi.iter().chain(f).all(|g| g.is_finite()) && times.iter().all(|t| t.is_finite());
@@ -247,8 +239,8 @@ impl<T: Real> Stepper<T> {
     }
 
     /// Cotangents on u and v, then both networks backward.
-    fn backward(&mut self, settings: &Settings, share: f64, m: usize, d: usize) {
-        let Stepper { prepared, works, slots, constraint, pulls, gradient, d_eigen, .. } = self;
+    fn backward(&mut self, state: &State<T>, settings: &Settings, share: f64, m: usize, d: usize) {
+        let Stepper { works, slots, constraint, pulls, gradient, d_eigen, .. } = self;
         let (slots, pulls, constraint) = (&*slots, &*pulls, &*constraint);
         for_each(works, true, |_, work| {
             let Work { chunk, earlier, gap, .. } = work;
@@ -267,10 +259,10 @@ impl<T: Real> Stepper<T> {
                     bar.iter_mut().zip(pull).for_each(|(b, p)| *b += T::from_f64(*p));
                 }
             }
-            chunk.backward(prepared);
+            chunk.backward(&state.geodesic);
         });
         // The chunks' gradients in a fixed order.
-        sum_gradients(&prepared.architecture, works.iter().map(|w| &w.chunk), &mut gradient.phi, &mut gradient.f);
+        sum_gradients(&state.geodesic.architecture, works.iter().map(|w| &w.chunk), &mut gradient.phi, &mut gradient.f);
         crate::real::axpy(T::ONE, d_eigen, &mut gradient.f);
     }
 }

@@ -1,18 +1,7 @@
-//! What `benches/` times and users never call: the matrix product of the passes and the machine's peak beside it.
+//! What `benches/` times and users never call: the peak of the machine, to compare passes with.
 
 use crate::real::Real;
-use crate::real::sealed::{View, Write};
 use crate::simd::{Isa, Vector, dispatch};
-
-/// out = a b, row-major m × k and k × n.
-pub fn product<T: Real>(out: &mut [T], a: &[T], b: &[T], (m, k, n): (usize, usize, usize)) {
-    T::gemm(out, Write::Replace, View::new(a, m, k), View::new(b, k, n));
-}
-
-/// out += aᵀ b, row-major k × m and k × n: the gradient in the weights.
-pub fn outer_product<T: Real>(out: &mut [T], a: &[T], b: &[T], (m, k, n): (usize, usize, usize)) {
-    T::gemm(out, Write::Add, View::new(a, k, m).t(), View::new(b, k, n));
-}
 
 /// `rounds` times 24 independent multiply-adds of a whole register, nothing from memory: the flops done, and a number
 /// that depends on all of them.

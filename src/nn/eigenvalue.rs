@@ -1,7 +1,8 @@
-//! An eigenvalue of the Hessian as a function of parameters and point (D4): one sample, so plain code in f64.
+//! An eigenvalue of the Hessian as a function of parameters and point (D4): one sample, in f64.
 
 use super::mlp::Mlp;
 use crate::real::Real;
+use crate::simd::{Isa, Vector, dispatch};
 
 /// What the derivative of one eigenvalue needs: jets (a, ȧ, ä) of each layer, what its nonlinearity gave, adjoints.
 /// Allocated when it is made.
@@ -39,7 +40,7 @@ impl Jets {
         gradient: &mut [T],
         du: &mut [f64],
     ) -> f64 {
-        let hidden = mlp.hidden();
+        let (hidden, isa) = (mlp.hidden(), Isa::best());
         let p = |k: usize| parameters[k].to_f64();
         self.a[0][0].copy_from_slice(u);
         self.a[0][1].copy_from_slice(v);
@@ -47,12 +48,10 @@ impl Jets {
         for l in 1..=hidden {
             let (weights, biases) = (mlp.weights(l), mlp.biases(l));
             let (below, above) = self.a.split_at_mut(l);
-            let [a, da, dda] = &below[l - 1];
-            let row = |x: &[f64], o: usize| -> f64 {
-                x.iter().zip(weights.start + o * x.len()..).map(|(x, k)| p(k) * x).sum()
-            };
-            for o in 0..biases.len() {
-                let (z, dz, ddz) = (row(a, o) + p(biases.start + o), row(da, o), row(dda, o));
+            let rows = parameters[weights].chunks_exact(below[l - 1][0].len());
+            for (o, row) in rows.enumerate() {
+                let [z, dz, ddz] = products(isa, row, &below[l - 1]);
+                let z = z + p(biases.start + o);
                 let [s0, s1, s2, s3] = mlp.activation().derivatives(z);
                 // ȧ = σ' ż, ä = σ' z̈ + σ'' ż²
                 above[0][0][o] = s0;
@@ -82,18 +81,65 @@ impl Jets {
                 let bar_ddz = delta[o] * s1;
                 let bar_dz = beta[o] * s1 + 2.0 * delta[o] * s2 * dz;
                 let bar_z = gamma[o] * s1 + beta[o] * s2 * dz + delta[o] * (s2 * ddz + s3 * dz * dz);
-                for k in 0..n_in {
-                    let at = weights.start + o * n_in + k;
-                    gradient[at] += T::from_f64(bar_ddz * dda[k] + bar_dz * da[k] + bar_z * a[k]);
-                    self.below[0][k] += p(at) * bar_ddz;
-                    self.below[1][k] += p(at) * bar_dz;
-                    self.below[2][k] += p(at) * bar_z;
-                }
+                let row = weights.start + o * n_in..weights.start + (o + 1) * n_in;
+                let bars = [bar_ddz, bar_dz, bar_z];
+                add_row(isa, &parameters[row.clone()], bars, [dda, da, a], &mut gradient[row], &mut self.below);
                 gradient[biases.start + o] += T::from_f64(bar_z);
             }
             std::mem::swap(&mut self.bar, &mut self.below);
         }
         du.copy_from_slice(&self.bar[2][..du.len()]);
         lambda
+    }
+}
+
+dispatch! {
+    /// ⟨w, x⟩ for three x. In eight partial sums each: one long sum would wait for every addition.
+    fn products<T>(w: &[T], x: &[Vec<f64>; 3]) -> [f64; 3] = products_body;
+    /// gradient += Σ_j bar_j x_j, and below_j += bar_j w.
+    fn add_row<T>(w: &[T], bars: [f64; 3], x: [&[f64]; 3], gradient: &mut [T], below: &mut [Vec<f64>; 3]) = add_row_body;
+}
+
+// Plain loops, which the optimiser turns into the vectors of the instruction set: these sums are in f64 for either
+// precision.
+#[inline(always)]
+fn products_body<V: Vector>(w: &[V::Scalar], x: &[Vec<f64>; 3]) -> [f64; 3] {
+    let whole = w.len() / 8 * 8;
+    let mut result = [0.0; 3];
+    for (result, x) in result.iter_mut().zip(x) {
+        let mut sums = [0.0; 8];
+        for (w, x) in w.chunks_exact(8).zip(x.chunks_exact(8)) {
+            for k in 0..8 {
+                sums[k] += w[k].to_f64() * x[k];
+            }
+        }
+        for k in whole..w.len() {
+            *result += w[k].to_f64() * x[k];
+        }
+        for sum in sums {
+            *result += sum;
+        }
+    }
+    result
+}
+
+#[inline(always)]
+fn add_row_body<V: Vector>(
+    w: &[V::Scalar],
+    bars: [f64; 3],
+    [x0, x1, x2]: [&[f64]; 3],
+    gradient: &mut [V::Scalar],
+    below: &mut [Vec<f64>; 3],
+) {
+    let n = w.len();
+    let (x0, x1, x2, gradient) = (&x0[..n], &x1[..n], &x2[..n], &mut gradient[..n]);
+    for k in 0..n {
+        gradient[k] += V::Scalar::from_f64(bars[0] * x0[k] + bars[1] * x1[k] + bars[2] * x2[k]);
+    }
+    for (below, bar) in below.iter_mut().zip(bars) {
+        let below = &mut below[..n];
+        for k in 0..n {
+            below[k] += w[k].to_f64() * bar;
+        }
     }
 }

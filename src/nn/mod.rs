@@ -12,11 +12,9 @@ mod eigenvalue;
 mod mlp;
 mod pass;
 mod potential;
-mod weights;
 
 pub use activation::Activation;
 pub use adam::Adam;
 pub use eigenvalue::Jets;
 pub use mlp::Mlp;
 pub use pass::Pass;
-pub use weights::Weights;

@@ -2,10 +2,9 @@
 
 use super::activation::activate;
 use super::mlp::Mlp;
-use super::weights::Weights;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
-use crate::simd::{Isa, gemm_packed, slices};
+use crate::simd::{Isa, slices};
 
 /// Everything that the passes of one network over a batch of up to `rows` samples need. Sizes are fixed when it is
 /// made; nothing is allocated later.
@@ -65,34 +64,40 @@ impl<T: Real> Pass<T> {
     }
 
     /// The batch through the hidden layers; `input` is rows × d.
-    pub fn forward(&mut self, weights: &Weights<T>, input: &[T]) {
-        let mlp = weights.mlp();
+    pub fn forward(&mut self, mlp: &Mlp, parameters: &[T], input: &[T]) {
         self.a[0].copy_from_slice(input);
         for l in 1..=mlp.hidden() {
+            let (n_in, n_out) = (mlp.sizes()[l - 1], mlp.sizes()[l]);
             let (below, above) = self.a.split_at_mut(l);
-            let below = View::new(&below[l - 1], self.rows, mlp.sizes()[l - 1]);
-            gemm_packed(self.isa, &mut above[0], Write::Replace, below, &weights.forward[l]);
-            let bias = &weights.parameters()[mlp.biases(l)];
+            let weights = View::new(&parameters[mlp.weights(l)], n_out, n_in);
+            T::gemm(&mut above[0], Write::Replace, View::new(&below[l - 1], self.rows, n_in), weights.t());
+            let bias = &parameters[mlp.biases(l)];
             activate(self.isa, mlp.activation(), bias, &mut above[0], &mut self.first[l], &mut self.second[l]);
         }
     }
 
     /// The output of the last [`Pass::forward`], rows × output.
-    pub fn output(&self, weights: &Weights<T>, out: &mut [T]) {
-        let mlp = weights.mlp();
+    pub fn output(&self, mlp: &Mlp, parameters: &[T], out: &mut [T]) {
         let last = mlp.hidden() + 1;
-        let below = View::new(&self.a[last - 1], self.rows, mlp.sizes()[last - 1]);
-        gemm_packed(self.isa, out, Write::Replace, below, &weights.forward[last]);
-        let bias = &weights.parameters()[mlp.biases(last)];
-        for row in out.chunks_exact_mut(bias.len()) {
+        let (n_in, n_out) = (mlp.sizes()[last - 1], mlp.sizes()[last]);
+        let weights = View::new(&parameters[mlp.weights(last)], n_out, n_in);
+        T::gemm(out, Write::Replace, View::new(&self.a[last - 1], self.rows, n_in), weights.t());
+        let bias = &parameters[mlp.biases(last)];
+        for row in out.chunks_exact_mut(n_out) {
             crate::real::axpy(T::ONE, bias, row);
         }
     }
 
-    /// Backpropagation of the last [`Pass::forward`], with its weights: adds ∂⟨cotangent, output⟩/∂parameters to `gradient` and writes
+    /// Backpropagation of the last [`Pass::forward`]: adds ∂⟨cotangent, output⟩/∂parameters to `gradient` and writes
     /// the derivative in the input to `input_gradient` unless that is empty.
-    pub fn backward(&mut self, weights: &Weights<T>, cotangent: &[T], gradient: &mut [T], input_gradient: &mut [T]) {
-        let mlp = weights.mlp();
+    pub fn backward(
+        &mut self,
+        mlp: &Mlp,
+        parameters: &[T],
+        cotangent: &[T],
+        gradient: &mut [T],
+        input_gradient: &mut [T],
+    ) {
         let last = mlp.hidden() + 1;
         let rows = self.rows;
         let [now, next] = &mut self.bar;
@@ -107,11 +112,12 @@ impl<T: Real> Pass<T> {
             let below = View::new(&self.a[l - 1], rows, n_in);
             T::gemm(&mut gradient[mlp.weights(l)], Write::Add, bar_z.t(), below);
             slices::add_column_sums(self.isa, cotangent, &mut gradient[mlp.biases(l)]);
+            let weights = View::new(&parameters[mlp.weights(l)], n_out, n_in);
             if l > 1 {
-                gemm_packed(self.isa, &mut next[..rows * n_in], Write::Replace, bar_z, &weights.back[l]);
+                T::gemm(&mut next[..rows * n_in], Write::Replace, bar_z, weights);
                 std::mem::swap(now, next);
             } else if !input_gradient.is_empty() {
-                gemm_packed(self.isa, input_gradient, Write::Replace, bar_z, &weights.back[l]);
+                T::gemm(input_gradient, Write::Replace, bar_z, weights);
             }
         }
     }

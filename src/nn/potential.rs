@@ -1,54 +1,53 @@
 //! A scalar network f and the derivatives that a geodesic needs: ∇f (D1), the Hessian (D2), Hessian–vector products
-//! with the mixed derivative (D3). All refer to the last [`Pass::forward`] and its weights.
+//! with the mixed derivative (D3). All refer to the last [`Pass::forward`].
 
+use super::mlp::Mlp;
 use super::pass::Pass;
-use super::weights::Weights;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
-use crate::simd::{Vector, dispatch, gemm_packed, slices};
+use crate::simd::{Vector, dispatch, slices};
 
 impl<T: Real> Pass<T> {
     /// ∇f(u), rows × d (D1).
-    pub fn gradient(&mut self, weights: &Weights<T>, out: &mut [T]) {
-        let mlp = weights.mlp();
+    pub fn gradient(&mut self, mlp: &Mlp, parameters: &[T], out: &mut [T]) {
         let hidden = mlp.hidden();
         // δ_L = w
-        let w = &weights.parameters()[mlp.weights(hidden + 1)];
+        let w = &parameters[mlp.weights(hidden + 1)];
         for row in self.delta[hidden].chunks_exact_mut(w.len()) {
             row.copy_from_slice(w);
         }
         for l in (1..=hidden).rev() {
             // s_l = δ_l ⊙ σ'(z_l), δ_{l−1} = W_lᵀ s_l
             slices::mul(self.isa, &mut self.s[l], &self.delta[l], &self.first[l]);
-            let s = View::new(&self.s[l], self.rows, mlp.sizes()[l]);
-            gemm_packed(self.isa, &mut self.delta[l - 1], Write::Replace, s, &weights.back[l]);
+            let (n_in, n_out) = (mlp.sizes()[l - 1], mlp.sizes()[l]);
+            let weights = View::new(&parameters[mlp.weights(l)], n_out, n_in);
+            T::gemm(&mut self.delta[l - 1], Write::Replace, View::new(&self.s[l], self.rows, n_out), weights);
         }
         out.copy_from_slice(&self.delta[0]);
     }
 
     /// H_f(u), rows × d × d, after [`Pass::gradient`] (D2). Allocates its tangents at the first call only.
-    pub fn hessian(&mut self, weights: &Weights<T>, out: &mut [T]) {
-        let mlp = weights.mlp();
+    pub fn hessian(&mut self, mlp: &Mlp, parameters: &[T], out: &mut [T]) {
         let (d, rows) = (mlp.input(), self.rows);
         let widest = mlp.sizes()[..=mlp.hidden()].iter().copied().max().unwrap_or(0);
         self.jacobian.iter_mut().for_each(|j| j.resize(rows * d * widest, T::ZERO));
         out.fill(T::ZERO);
         for l in 1..=mlp.hidden() {
             let (n_in, n_out) = (mlp.sizes()[l - 1], mlp.sizes()[l]);
+            let weights = &parameters[mlp.weights(l)];
             let [z, j] = &mut self.jacobian;
             let z = &mut z[..rows * d * n_out];
             if l == 1 {
                 // Z_1 = W_1 for every sample; tangent k is its column k.
-                let first = &weights.parameters()[mlp.weights(1)];
                 for tangents in z.chunks_exact_mut(d * n_out) {
                     for k in 0..d {
-                        (0..n_out).for_each(|o| tangents[k * n_out + o] = first[o * d + k]);
+                        (0..n_out).for_each(|o| tangents[k * n_out + o] = weights[o * d + k]);
                     }
                 }
             } else {
                 // Z_l = W_l J_{l−1}
                 let below = View::new(&j[..rows * d * n_in], rows * d, n_in);
-                gemm_packed(self.isa, z, Write::Replace, below, &weights.forward[l]);
+                T::gemm(z, Write::Replace, below, View::new(weights, n_out, n_in).t());
             }
             // H += Z_lᵀ diag(δ_l ⊙ σ''(z_l)) Z_l
             add_curvature(self.isa, d, n_out, z, &self.delta[l], &self.second[l], out);
@@ -61,14 +60,14 @@ impl<T: Real> Pass<T> {
 
     /// H_f(u) G, rows × d, after [`Pass::gradient`]; and, if `gradient` is not empty, adds ∂⟨G, ∇f⟩/∂parameters to it
     /// (D3).
-    pub fn hessian_vector(&mut self, weights: &Weights<T>, g: &[T], gradient: &mut [T], out: &mut [T]) {
-        let mlp = weights.mlp();
+    pub fn hessian_vector(&mut self, mlp: &Mlp, parameters: &[T], g: &[T], gradient: &mut [T], out: &mut [T]) {
         let (hidden, rows, isa) = (mlp.hidden(), self.rows, self.isa);
         self.dot_a[0].copy_from_slice(g);
         for l in 1..=hidden {
             // ż_l = W_l ȧ_{l−1}, ȧ_l = σ'(z_l) ⊙ ż_l
-            let below = View::new(&self.dot_a[l - 1], rows, mlp.sizes()[l - 1]);
-            gemm_packed(isa, &mut self.dot_z[l], Write::Replace, below, &weights.forward[l]);
+            let (n_in, n_out) = (mlp.sizes()[l - 1], mlp.sizes()[l]);
+            let weights = View::new(&parameters[mlp.weights(l)], n_out, n_in);
+            T::gemm(&mut self.dot_z[l], Write::Replace, View::new(&self.dot_a[l - 1], rows, n_in), weights.t());
             slices::mul(isa, &mut self.dot_a[l], &self.dot_z[l], &self.first[l]);
         }
         if !gradient.is_empty() {
@@ -92,8 +91,9 @@ impl<T: Real> Pass<T> {
                 slices::add_column_sums(isa, zeta, &mut gradient[mlp.biases(l)]);
             }
             // η_{l−1} = W_lᵀ ζ_l
+            let weights = View::new(&parameters[mlp.weights(l)], n_out, n_in);
             let below = if l > 1 { &mut eta[..rows * n_in] } else { &mut *out };
-            gemm_packed(isa, below, Write::Replace, bar, &weights.back[l]);
+            T::gemm(below, Write::Replace, bar, weights);
         }
     }
 }

@@ -17,7 +17,17 @@ macro_rules! engine {
             type Neon = Lanes<$t, true>;
 
             fn gemm(out: &mut [$t], write: Write, a: View<'_, $t>, b: View<'_, $t>) {
-                super::gemm(super::Isa::best(), out, write, a, b);
+                fn view(v: View<'_, $t>) -> faer::MatRef<'_, $t> {
+                    let m = faer::MatRef::from_row_major_slice(v.data, v.rows, v.cols);
+                    if v.transposed { m.transpose() } else { m }
+                }
+                let (a, b) = (view(a), view(b));
+                let out = faer::MatMut::from_row_major_slice_mut(out, a.nrows(), b.ncols());
+                let accum = match write {
+                    Write::Replace => faer::Accum::Replace,
+                    Write::Add => faer::Accum::Add,
+                };
+                faer::linalg::matmul::matmul(out, accum, a, b, 1.0, faer::Par::Seq);
             }
         }
     };

@@ -21,7 +21,6 @@ macro_rules! lanes {
         impl<const FMA: bool> Vector for Lanes<$t, FMA> {
             type Scalar = $t;
             const LANES: usize = 4;
-            const REGISTERS: usize = if FMA { 32 } else { 16 };
             #[inline(always)]
             fn splat(value: $t) -> Self {
                 Lanes([value; 4])

@@ -5,7 +5,6 @@
 //! were tried first: LLVM's superword pass turned them into shuffles, 4 to 8 times slower, hence explicit vectors.
 
 mod engine;
-mod gemm;
 mod lanes;
 mod math;
 pub(crate) mod slices;
@@ -13,7 +12,6 @@ pub(crate) mod slices;
 pub(crate) mod x86;
 
 pub use crate::real::sealed::Vector;
-pub(crate) use gemm::{Packed, gemm, gemm_packed};
 pub(crate) use lanes::Lanes;
 use std::fmt;
 

@@ -27,7 +27,6 @@ macro_rules! register {
         impl Vector for $name {
             type Scalar = $t;
             const LANES: usize = $lanes;
-            const REGISTERS: usize = if size_of::<$reg>() == 64 { 32 } else { 16 };
             #[inline(always)]
             fn splat(value: $t) -> Self {
                 op!($name($set1(value)))

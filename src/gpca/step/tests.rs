@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::golden::{floats, golden, relative_error, taylor_slope};
-use crate::gpca::geodesic::{Architecture, Geodesic};
+use crate::gpca::geodesic::Geodesic;
 use crate::gpca::settings::Orthogonality;
 use crate::nn::{Activation, Mlp};
 use crate::ot::{Epsilon, Sinkhorn};
@@ -67,7 +67,7 @@ fn golden_case(golden: &Value, case: &Value) -> Case {
     let everything = Interval { low: -1e9, high: 1e9, low_slope: 0.0, high_slope: 0.0 };
     let first = Earlier { geodesic: geodesic("first_phi", "first_f"), interval: everything };
     let earlier = if second { vec![first] } else { vec![] };
-    let mut stepper = Stepper::new(&geodesic("param_phi", "param_f"), &settings, times.len(), &earlier);
+    let mut stepper = Stepper::new(&architecture, &settings, times.len(), earlier.len());
     let epsilon = golden["epsilon"].as_f64().unwrap();
     let index = case["index"].as_u64().unwrap() as usize;
     stepper.set(&floats(&golden["x"]), &[(index, &floats(&golden["y"]), epsilon)]);
@@ -148,7 +148,7 @@ fn residual_case(earlier: usize, orthogonality: Orthogonality, far: bool, activa
     let old: Vec<Earlier<f64>> = (0..earlier).map(|_| Earlier { geodesic: random(), interval: everything }).collect();
     let n = 4;
     let state = State::new(geodesic, vec![50.0, 0.2, -50.0, 0.1], [0.15, if far { 60.0 } else { 0.1 }]);
-    let mut stepper = Stepper::new(&state.geodesic, &settings, n, &old);
+    let mut stepper = Stepper::new(&architecture, &settings, n, earlier);
     let mut stream = Stream::new(6, Purpose::Reference, [0; 3]);
     let mut cloud = |shift: f64| -> Vec<f64> { (0..150 * d).map(|_| shift + stream.normal()).collect() };
     let (x, y) = (cloud(0.0), [cloud(0.5), cloud(-1.0), cloud(0.2)]);
@@ -281,7 +281,7 @@ fn single_precision_follows_double() {
     let state = State::new(cast(&case.state.geodesic), case.state.times.clone(), case.state.meeting);
     let earlier: Vec<Earlier<f32>> =
         case.earlier.iter().map(|e| Earlier { geodesic: cast(&e.geodesic), interval: e.interval }).collect();
-    let mut single = Stepper::<f32>::new(&state.geodesic, &settings, 4, &earlier);
+    let mut single = Stepper::<f32>::new(&state.geodesic.architecture, &settings, 4, 1);
     let x: Vec<f64> = double.works.iter().flat_map(|w| w.chunk.x.clone()).collect();
     let slots: Vec<(usize, Vec<f32>, f64)> =
         double.slots.iter().map(|s| (s.index, crate::real::cast(s.y.coords()), s.epsilon)).collect();
