@@ -326,7 +326,10 @@ pub(super) fn mean_body<V: Vector>(
     }
 }
 
-/// For small D all moments in one pass over the tiles; else one pass each.
+/// Axes whose moments are taken in one pass over the tiles where there are more than three: 16 accumulators.
+const AXES: usize = 4;
+
+/// For small D all moments in one pass over the tiles; else [`AXES`] in a pass.
 #[inline(always)]
 fn mean_group<V: Vector, const D: usize>(
     k: usize,
@@ -353,18 +356,23 @@ fn mean_group<V: Vector, const D: usize>(
         row_sums[k * ROWS + r] = if s > tiny() { s } else { tiny() };
     }
     let d = wy.len() / tiles_wide;
-    for axis in 0..d {
-        let moment = if D > 0 {
-            moments[if axis < D { axis } else { 0 }]
-        } else {
-            let mut moment = [V::splat(V::Scalar::ZERO); ROWS];
-            for (&j, v) in column.iter().zip(values) {
-                add_tile::<V>(&mut moment, v, &wy[axis * tiles_wide + j as usize]);
-            }
-            moment
-        };
+    for axis in 0..D {
         for r in 0..ROWS {
-            means[(k * ROWS + r) * d + axis] = moment[r].sum() / row_sums[k * ROWS + r];
+            means[(k * ROWS + r) * d + axis] = moments[axis][r].sum() / row_sums[k * ROWS + r];
+        }
+    }
+    for first in (D..d).step_by(AXES) {
+        // Where axes are missing, the last one is taken again.
+        let mut moments = [[V::splat(V::Scalar::ZERO); ROWS]; AXES];
+        for (&j, v) in column.iter().zip(values) {
+            for (axis, moment) in moments.iter_mut().enumerate() {
+                add_tile::<V>(moment, v, &wy[(first + axis).min(d - 1) * tiles_wide + j as usize]);
+            }
+        }
+        for (axis, moment) in moments.iter().enumerate().take(d - first) {
+            for r in 0..ROWS {
+                means[(k * ROWS + r) * d + first + axis] = moment[r].sum() / row_sums[k * ROWS + r];
+            }
         }
     }
 }
