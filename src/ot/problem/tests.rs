@@ -127,3 +127,58 @@ fn rows_out_of_reach_are_noticed() {
     problem.f[7] = f32::NAN;
     assert!(!problem.is_finite(pair));
 }
+
+/// Few lost rows and columns get what exact updates in the log domain give, and nothing else moves; too many are refused.
+#[test]
+fn few_lost_rows_and_columns_are_rescued() {
+    let (x, y) = (cloud::<f64>(3, 40, 3, 100, 2.0), cloud::<f64>(4, 50, 3, 100, 2.0));
+    let pair = Pair { isa: Isa::best(), x: &x, y: &y };
+    let mut problem = Problem::default();
+    problem.set(pair, 1 << 24);
+    problem.relax(pair);
+    let mut r = vec![0.0; y.padded()];
+    let (f, g) = (problem.f.clone(), problem.g.clone());
+    let zero = vec![0.0; y.padded()];
+    // More than a quarter of the smaller cloud is too many.
+    let cases: [(Vec<usize>, Vec<usize>, bool); 4] = [
+        (vec![7], vec![], true),
+        (vec![3, 21], vec![11], true),
+        ((0..9).collect(), vec![], true),
+        ((0..11).collect(), vec![], false),
+    ];
+    for (rows, columns, saved) in cases {
+        problem.f.copy_from_slice(&f);
+        problem.g.copy_from_slice(&g);
+        rows.iter().for_each(|&i| problem.f[i] -= 300.0);
+        columns.iter().for_each(|&j| problem.g[j] -= 2000.0);
+        problem.build(pair);
+        let mut beta = zero.clone();
+        assert!(problem.sweep(pair, &beta, &mut r).lost);
+        let before = (problem.f.clone(), problem.g.clone());
+        assert_eq!(problem.rescue(pair, &mut beta, &r), saved, "{rows:?} {columns:?}");
+        if !saved {
+            assert!(before == (problem.f.clone(), problem.g.clone()) && beta == zero);
+            continue;
+        }
+        // Of the columns that were not lost G is as before.
+        let kept = |j: usize| !columns.contains(&j);
+        assert!((0..y.n).filter(|&j| kept(j)).all(|j| problem.g[j] == g[j]));
+        // Rows, lost or not, are those of a dense softmin over G as it was.
+        let rows_exact = dense(pair, &f, &before.1, &zero).delta;
+        for i in 0..x.n {
+            assert!((problem.f[i] - f[i] - rows_exact[i]).abs() < 1e-9, "row {i}");
+        }
+        // And the lost columns those over the new rows.
+        for &j in &columns {
+            let column: f64 = (0..x.n)
+                .map(|i| {
+                    let square: f64 = (0..3).map(|k| (x.axis(k)[i] - y.axis(k)[j]).powi(2)).sum();
+                    x.weights[i] * (problem.f[i] + problem.g[j] - square).exp2()
+                })
+                .sum();
+            assert!((column - 1.0).abs() < 1e-9, "column {j}: {column}");
+        }
+        problem.build(pair);
+        assert!(!problem.sweep(pair, &beta, &mut r).lost);
+    }
+}
