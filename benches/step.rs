@@ -66,8 +66,8 @@ fn projection(c: &mut Criterion) {
 fn benches(c: &mut Criterion) {
     for threads in [1, 2] {
         step(c, "preset fast", &Settings::fast(), threads);
+        step(c, "preset paper", &Settings::paper(), threads);
     }
-    step(c, "preset paper", &Settings::paper(), 2);
     projection(c);
 }
 
