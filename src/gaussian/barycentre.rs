@@ -1,6 +1,6 @@
 //! The Wasserstein barycentre of Gaussian measures.
 
-use super::data::{Data, WORTH};
+use super::data::Data;
 use super::set::Gaussians;
 use super::settings::Degenerate;
 use super::status::Status;
@@ -102,7 +102,7 @@ pub(crate) fn fixed_point(data: &Data, factors: &[f64]) -> FixedPoint {
 
 fn image(data: &Data, factors: &[f64], a: &[f64]) -> Vec<f64> {
     let (n, d) = (data.len(), data.d);
-    sum(n, d * d, n * d * d * d > WORTH, |range, total| {
+    sum((n, d), d * d, &mut [], |range, total, _| {
         let mut svd = SignedSvd::new(d);
         let (mut m, mut q) = (vec![0.0; d * d], vec![0.0; d * d]);
         for i in range {
@@ -126,8 +126,8 @@ fn largest_step(a: &[f64], b: &[f64], d: usize) -> f64 {
 
 /// Σ_i w_i W₂² from (0, A) to the measures.
 pub(crate) fn spread(data: &Data, a: &[f64]) -> f64 {
-    let (n, d) = (data.len(), data.d);
-    let total = sum(n, 1, n * d * d * d > WORTH, |range, total| {
+    let d = data.d;
+    let total = sum((data.len(), d), 1, &mut [], |range, total, _| {
         for i in range {
             let mut apart = super::geometry::aligned(a, data.factor(i), d);
             add(&mut apart, -1.0, a);

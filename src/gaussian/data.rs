@@ -8,7 +8,7 @@ use crate::linalg::{dot, eigen, factor, trace};
 use crate::pool::for_each;
 
 /// Work below this many multiplications is not worth spreading over threads.
-pub(crate) const WORTH: usize = 1 << 15;
+const WORTH: usize = 1 << 15;
 
 /// Measures in the frame.
 #[derive(Clone, Debug)]

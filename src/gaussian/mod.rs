@@ -4,14 +4,21 @@
 //! lengths.
 
 mod barycentre;
+mod chart;
+mod coordinates;
 mod curvature;
 mod data;
 mod geodesic;
 mod geometry;
+mod lbfgs;
+mod plane;
+mod projection;
+mod reduced;
 mod set;
 mod settings;
 mod status;
 mod sums;
+mod tangent;
 
 pub use crate::linalg::{rotation_exp, rotation_log};
 pub use barycentre::{Barycentre, barycentre};
