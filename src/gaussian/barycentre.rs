@@ -67,7 +67,7 @@ pub(crate) struct FixedPoint {
 pub(crate) fn in_units(data: &Data, found: &FixedPoint) -> Barycentre {
     let cost = spread(data, &found.a) * data.frame.unit.powi(2);
     let mean = data.frame.mean_out(&vec![0.0; data.m]);
-    let covariance = gram(&data.frame.matrix_out(&found.a), data.frame.dim);
+    let covariance = gram(&data.frame.matrix_out(&found.a, data.frame.unit), data.frame.dim);
     let FixedPoint { iterations, error, status, .. } = *found;
     Barycentre { mean, covariance, cost, iterations, error, status }
 }

@@ -184,9 +184,9 @@ impl Frame {
         out
     }
 
-    /// unit · Basis M Basisᵀ: a factor or velocity in the units of the measures.
-    pub fn matrix_out(&self, matrix: &[f64]) -> Vec<f64> {
-        let scaled: Vec<f64> = matrix.iter().map(|x| self.unit * x).collect();
+    /// factor · Basis M Basisᵀ: with the unit, a lift in the units of the measures; with 1, a velocity.
+    pub fn matrix_out(&self, matrix: &[f64], factor: f64) -> Vec<f64> {
+        let scaled: Vec<f64> = matrix.iter().map(|x| factor * x).collect();
         if !self.reduced() {
             return scaled;
         }

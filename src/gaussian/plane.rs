@@ -17,8 +17,9 @@ impl Plane {
         if !(omega > 0.0) {
             return (-self.c / self.x2).clamp(low, high);
         }
-        // Minima inside; then the ends, which a further one must undercut to count.
-        let minima = [self.outermost(omega, 1.0), self.outermost(omega, -1.0)];
+        // Minima inside, one of which may be where p + tω is shortest; then the ends, which must undercut them to count.
+        let shortest = -(self.start[0] * self.rate[0] + self.start[1] * self.rate[1]) / (omega * omega);
+        let minima = [self.outermost(omega, 1.0), self.outermost(omega, -1.0), Some(shortest)];
         let inside = minima.into_iter().flatten().map(|t| t.clamp(low, high));
         let ends = [low, high].into_iter().filter(|t| t.is_finite());
         let mut best = (f64::INFINITY, 0f64.clamp(low, high));

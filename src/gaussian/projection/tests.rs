@@ -60,7 +60,9 @@ fn searches_find_the_global_minimum() {
             let found = square(&view, t, d);
             let (from, to) = (low.max(-50.0), high.min(50.0));
             let nodes = 400;
-            let node = |k: usize| 0.5 * (from + to) - 0.5 * (to - from) * (std::f64::consts::PI * k as f64 / nodes as f64).cos();
+            let node = |k: usize| {
+                0.5 * (from + to) - 0.5 * (to - from) * (std::f64::consts::PI * k as f64 / nodes as f64).cos()
+            };
             let best = (0..=nodes).map(|k| square(&view, node(k), d)).fold(f64::INFINITY, f64::min);
             let size = projector.size * projector.size;
             assert!(found <= best + 1e-13 * size, "d {d} seed {seed}: {found} at {t} against {best}");
@@ -74,6 +76,17 @@ fn searches_find_the_global_minimum() {
         }
     }
     assert!(at_ends > 300, "{at_ends}");
+}
+
+/// The minimum where f is symmetric: an axis of the ellipse turned both ways.
+#[test]
+fn symmetric_minima_are_found() {
+    for sizes in [[1.2, 0.8], [1.5, 1.1], [1.0, 1.0], [2.0, 0.0]] {
+        let line = Geodesic::from_parts(vec![1.0, 0.0, 0.0, 1.0], vec![0.0, 1.0, 1.0, 0.0], 2, vec![], vec![]);
+        let mut projector = Projector::new(2);
+        projector.look(&line, &[sizes[0], 0.0, 0.0, sizes[1]], &[]);
+        assert!(projector.search(-1.0, 1.0).abs() < 1e-15, "{sizes:?}");
+    }
 }
 
 /// From a wrong local minimum the certificate finds the way out, and otherwise its gap is the true one.

@@ -33,12 +33,13 @@ impl Case {
         (0..n).map(|_| self.stream.normal()).collect()
     }
 
-    /// A line with a velocity of the given size relative to what keeps the data inside its interval.
-    fn line(&mut self, stretch: f64) -> Geodesic {
+    /// A random line; measures far larger than its base lie beyond its ends.
+    fn line(&mut self, stretch: f64, size: f64) -> Geodesic {
         let (d, m) = (self.data.d, self.data.m);
         let mut a = self.normals(d * d);
         a.iter_mut().for_each(|a| *a *= 0.2 / (d as f64).sqrt());
         (0..d).for_each(|k| a[k * d + k] += 1.0);
+        a.iter_mut().for_each(|a| *a *= size);
         let a = symmetric_lift(&a, d);
         let at = Coordinates::new(&a, d);
         let mut k = at.matrix(&self.normals(at.len()));
@@ -90,7 +91,7 @@ fn gradients_in_every_chart() {
             for seed in 0..6 {
                 let mut case = Case::new(d, 9, means, seed);
                 let stretch = [0.0, 0.3, 1.0, 3.0, -0.5, 0.1][seed as usize];
-                let line = case.line(stretch);
+                let line = case.line(stretch, [1.0, 0.7, 0.5, 0.3, 0.2, 0.1][seed as usize]);
                 let q = d * (d + 1) / 2 + case.data.m;
 
                 let free = Chart::Free { at: Coordinates::new(&line.a, d), base: &line };
@@ -107,8 +108,7 @@ fn gradients_in_every_chart() {
                 let (low, high) = line.interval();
                 let (low, high) = (low.max(-2.0), high.min(2.0));
                 let (middle, half) = (0.45 * (low + high), 0.45 * (high - low));
-                let across =
-                    Chart::Across(Across { at: Coordinates::new(&line.a, d), first: &line, middle, half });
+                let across = Chart::Across(Across { at: Coordinates::new(&line.a, d), first: &line, middle, half });
                 let mut z = across.origin(&case.normals(q));
                 z[0] += 0.3;
                 let other = across.line(&z);
@@ -139,7 +139,7 @@ fn gradients_in_every_chart() {
 fn following_is_searching_nearby() {
     for d in [2, 3, 5] {
         let mut case = Case::new(d, 40, true, 9);
-        let line = case.line(0.2);
+        let line = case.line(0.2, 1.0);
         let (mut searched, mut followed) = (vec![0.0; 40], vec![0.0; 40]);
         let found = evaluate(&case.data, &case.data.factors, &line, &mut searched, Times::Search);
         followed.iter_mut().zip(&searched).for_each(|(f, s)| *f = s + 0.02);
