@@ -4,10 +4,13 @@
 
 #[path = "bures/barycentre.rs"]
 mod barycentre;
+mod common;
 #[path = "bures/distance.rs"]
 mod distance;
 #[path = "bures/geometry.rs"]
 mod geometry;
+#[path = "bures/golden.rs"]
+mod golden;
 #[path = "bures/input.rs"]
 mod input;
 

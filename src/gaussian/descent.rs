@@ -67,8 +67,8 @@ pub(crate) fn descend(data: &Data, family: Family<'_>, start: Start, limits: Lim
     let factors = data.search_factors();
     let mut cost = evaluate(data, factors, &line, &mut times, Times::Search).cost / limits.unit;
     let mut evaluations = 1;
-    let mut status = Status::MaxIterations;
-    while evaluations < limits.evaluations {
+    let mut status = if cost <= FLOOR { Status::Converged } else { Status::MaxIterations };
+    while evaluations < limits.evaluations && cost > FLOOR {
         let first;
         let chart = match family {
             Family::Any => {
@@ -118,12 +118,9 @@ pub(crate) fn descend(data: &Data, family: Family<'_>, start: Start, limits: Lim
             (line, times) = (next, searched);
             meeting += moved;
         }
-        let last = cost;
         cost = cost.min(now);
         status = found.status;
-        if !won || cost <= FLOOR {
-            status =
-                if now.is_finite() && now <= last * (1.0 + 1e-9) + FLOOR { Status::Converged } else { found.status };
+        if !won {
             break;
         }
     }
@@ -141,7 +138,7 @@ pub(crate) fn centred(data: &Data, line: Geodesic, times: &mut [f64]) -> Geodesi
     let mean: f64 = times.iter().zip(&data.weights).map(|(t, w)| t * w / n).sum();
     // Inside the interval, where the matrix is regular.
     let (low, high) = line.interval();
-    let origin = mean.clamp(low * (1.0 - 1e-3), high * (1.0 - 1e-3));
+    let origin = mean.max(low * (1.0 - 1e-3)).min(high * (1.0 - 1e-3));
     if !origin.is_finite() {
         return line;
     }

@@ -3,10 +3,51 @@
 use super::data::Data;
 use super::geodesic::Geodesic;
 use super::projection::Projector;
+use super::set::check;
 use super::sums::sum;
-use crate::linalg::dot;
+use crate::error::Result;
+use crate::linalg::{dot, factor};
 
-/// Where a measure projects on a line.
+/// Where a measure projects on a geodesic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Projection {
+    /// The time nearest to the measure, by global search.
+    pub time: f64,
+    /// W₂² between the geodesic at that time and the measure. The sum over the training measures is a cost.
+    pub residual: f64,
+    /// Whether the time is an end of the interval: the geodesic cannot go on to the measure.
+    pub clipped: bool,
+}
+
+impl Geodesic {
+    /// The nearest point of the geodesic, on its closed interval, to the centred Gaussian of this covariance.
+    ///
+    /// # Errors
+    /// [`Error::Covariance`](crate::Error::Covariance) if Σ is no covariance of this dimension.
+    ///
+    /// # Example
+    /// ```
+    /// use wgpca::gaussian::Geodesic;
+    /// // Ellipses with axes 1 + t and 2 − t; the one with axes 2 and 2 is nearest at time ½, half a unit away on each.
+    /// let geodesic = Geodesic::new(&[1.0, 0.0, 0.0, 2.0], &[1.0, 0.0, 0.0, -1.0], 2)?;
+    /// let foot = geodesic.project(&[4.0, 0.0, 0.0, 4.0])?;
+    /// assert!((foot.time - 0.5).abs() < 1e-14 && (foot.residual - 0.5).abs() < 1e-14 && !foot.clipped);
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn project(&self, sigma: &[f64]) -> Result<Projection> {
+        let l = factor(&check("the matrix", sigma, self.d)?, self.d).l;
+        let (low, high) = self.interval();
+        let mut projector = Projector::new(self.d);
+        projector.look(self, &l, &[]);
+        let time = projector.search(low, high);
+        projector.align(time, &l);
+        let parts = self.a.iter().zip(&self.x).zip(&projector.aligned);
+        let residual = parts.map(|((a, x), b)| (a + time * x - b).powi(2)).sum();
+        Ok(Projection { time, residual, clipped: time <= low || time >= high })
+    }
+}
+
+/// Where a measure of a fit projects on a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Foot {
     pub time: f64,

@@ -8,6 +8,9 @@ use super::geodesic::Geodesic;
 use super::status::Status;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
 
+/// A meeting this near to an end of the first component, relative to its length, is at the end.
+const NEAR: f64 = 1e-4;
+
 /// What a component is measured against, in the frame.
 pub(crate) struct Yardstick<'a> {
     /// Cost of the barycentre.
@@ -74,6 +77,16 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Yar
         warnings: vec![],
     };
     component.warnings = warnings(&component, differ);
+    if let (Some(t), Some(first)) = (meeting, earlier.first()) {
+        let (low, high) = first.interval();
+        if (t - low).min(high - t) < NEAR * (high - low).min(1.0) && earlier.len() == 1 {
+            component.warnings.push(
+                "it meets the first component at an end of that, where covariances are singular: there the best second \
+                 component is a limit, and its cost is nearly but not exactly attained"
+                    .into(),
+            );
+        }
+    }
     Finished { times: at.iter().map(|f| f.time).collect(), line, component }
 }
 

@@ -1,9 +1,9 @@
 //! Geodesics of Gaussian measures as straight lines in the lift: `(μ + t v, A + tX)` with X = KA, K symmetric.
 
-use super::geometry::lyapunov_from_factor;
+use super::geometry::{aligned, differential, lyapunov_from_factor};
 use super::set::check;
 use crate::error::{Error, Result};
-use crate::linalg::{SignedSvd, dot, eigen, factor, from_eigen, gram, multiply, multiply_tn, norm};
+use crate::linalg::{SignedSvd, add, dot, eigen, factor, from_eigen, gram, multiply, multiply_tn, norm};
 
 /// The geodesic `t ↦ N(m + t v, (A + tX)(A + tX)ᵀ)` (paper, eq. (4)), on the interval of times for which I + tK is
 /// positive definite, `X = KA`. Its speed is `√(|X|² + |v|²)`, and the distance between two of its points is the speed
@@ -52,7 +52,7 @@ impl Geodesic {
             let problem = format!("it is not horizontal: its product with the lift is {skew:.1e} from symmetric");
             return Err(Error::covariance("its velocity", problem));
         }
-        let u = super::geometry::differential(a, x, d);
+        let u = differential(a, x, d);
         let k = lyapunov_from_factor(&found.l, &u, d);
         Ok(Geodesic::from_parts(a.to_vec(), k, d, vec![], vec![]))
     }
@@ -74,8 +74,11 @@ impl Geodesic {
     pub fn between(start: &[f64], end: &[f64], d: usize) -> Result<Self> {
         let mut k = super::monge_map(start, end, d)?;
         (0..d).for_each(|i| k[i * d + i] -= 1.0);
-        let a = factor(&check("the first matrix", start, d)?, d).l;
-        Ok(Geodesic::from_parts(symmetric_lift(&a, d), k, d, vec![], vec![]))
+        let a = symmetric_lift(&factor(&check("the first matrix", start, d)?, d).l, d);
+        // From the aligned ends: KA rounds with the condition number.
+        let mut x = aligned(&a, &factor(&check("the second matrix", end, d)?, d).l, d);
+        add(&mut x, -1.0, &a);
+        Ok(Geodesic { d, a, k, x, mean: vec![], drift: vec![] })
     }
 
     /// A line from its parts; K symmetric.

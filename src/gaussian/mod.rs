@@ -31,13 +31,14 @@ pub use crate::linalg::{rotation_exp, rotation_log};
 pub use barycentre::{Barycentre, barycentre};
 pub use component::{Component, StartReport};
 pub use curvature::sectional_curvature;
+pub use feet::Projection;
 pub use fit::fit;
 pub use geodesic::Geodesic;
 pub use geometry::{
     align, bures_distance, differential, exp, horizontal_lift, horizontal_part, inner_product, linearised_distance,
     log, lyapunov, monge_map, wasserstein_distance,
 };
-pub use model::{Evaluation, Model, Projection};
+pub use model::{Evaluation, Model};
 pub use set::Gaussians;
 pub use settings::{Degenerate, Settings};
 pub use status::Status;

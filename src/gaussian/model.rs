@@ -3,7 +3,7 @@
 use super::barycentre::Barycentre;
 use super::component::Component;
 use super::data::{Data, Frame};
-use super::feet::feet;
+use super::feet::{Projection, feet};
 use super::geodesic::Geodesic;
 use super::geometry::aligned;
 use super::set::Gaussians;
@@ -39,17 +39,6 @@ pub struct Model {
     dim: usize,
     /// A power of two near the size of the measures.
     unit: f64,
-}
-
-/// Where a measure projects on one component.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Projection {
-    /// The time nearest to the measure, by global search.
-    pub time: f64,
-    /// W₂² between the component at that time and the measure. The sum over the training measures is a cost.
-    pub residual: f64,
-    /// Whether the time is an end of the interval: the geodesic cannot go on to the measure.
-    pub clipped: bool,
 }
 
 /// What components cost on given measures.
@@ -192,8 +181,8 @@ impl Model {
     pub fn sample(&self, k: usize, t: f64, n: usize, seed: u64, clamp: bool) -> Result<Vec<f64>> {
         let (mean, lift) = self.at(k, t, clamp)?;
         let d = self.dim;
-        let mut z = vec![0.0; n * d];
-        crate::rng::lattice_normals(&mut Stream::new(seed, Purpose::Sample, [0, 0, 0]), 0, d, &mut z);
+        let mut stream = Stream::new(seed, Purpose::Sample, [0, 0, 0]);
+        let z: Vec<f64> = (0..n * d).map(|_| stream.normal()).collect();
         let point = |z: &[f64]| (0..d).map(|i| mean[i] + dot(&lift[i * d..(i + 1) * d], z)).collect::<Vec<_>>();
         Ok(z.chunks_exact(d).flat_map(point).collect())
     }

@@ -5,8 +5,10 @@ use super::coordinates::{Coordinates, remove, symmetric_product};
 use super::data::Data;
 use super::descent::Start;
 use super::geodesic::{Geodesic, symmetric_lift};
+use super::reduced::{Times, evaluate};
 use super::tangent::Logs;
 use crate::linalg::{add, dot, multiply, multiply_tn};
+use crate::pool::for_each;
 use crate::rng::{Purpose, Stream};
 
 /// Principal directions that are tried at one point.
@@ -30,14 +32,17 @@ pub(crate) fn first(
         .map(|(k, v)| start(format!("tangent({})", k + 1), logs.line(a, &mean, v, data.d), 0.0))
         .collect();
     // A single direction leaves nothing else to try.
-    for k in 0..if logs.p > 1 { count.saturating_sub(out.len()) } else { 0 } {
+    let rest = if logs.p > 1 { count.saturating_sub(out.len()) } else { 0 };
+    let mut candidates = vec![];
+    for k in 0..CANDIDATES * rest {
         let mut stream = Stream::new(seed, Purpose::Initialisation, [0x6A, 1, k as u32]);
         let pair = if k % 2 == 0 { between(data, a, &mut stream) } else { None };
-        out.push(pair.unwrap_or_else(|| {
+        candidates.push(pair.unwrap_or_else(|| {
             let direction = random(logs.p, &[], &mut stream);
             start(format!("random({})", k + 1), logs.line(a, &mean, &direction, data.d), 0.0)
         }));
     }
+    out.extend(screened(data, vec![candidates], rest));
     out
 }
 
@@ -54,7 +59,8 @@ pub(crate) fn across(
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     let margin = 1e-3 * (high - low);
-    let quantile = |q: f64| sorted[((sorted.len() - 1) as f64 * q).round() as usize].clamp(low + margin, high - margin);
+    let quantile =
+        |q: f64| sorted[((sorted.len() - 1) as f64 * q).round() as usize].max(low + margin).min(high - margin);
     struct Point {
         name: f64,
         time: f64,
@@ -71,24 +77,28 @@ pub(crate) fn across(
         let directions = logs.principal(&data.weights, &earlier, PRINCIPAL).vectors;
         Point { name, time, base, logs, earlier, directions }
     };
-    let points: Vec<Point> = [0.5, 0.25, 0.75].into_iter().take(count).map(point).collect();
-    let mut out = vec![];
-    for k in 0..PRINCIPAL - 1 {
-        for at in &points {
-            if let Some(v) = at.directions.get(k) {
-                let line = at.logs.line(&at.base.a, &at.base.mean, v, data.d);
-                out.push(start(format!("tangent({}) at quantile {}", k + 1, at.name), line, at.time));
-            }
-        }
-    }
-    out.truncate(count);
-    for k in 0..count - out.len() {
+    // The best second component often lies near an end of the first, where matrices are nearly singular.
+    let points: Vec<Point> = [0.5, 0.25, 0.75, 0.0, 1.0].into_iter().map(point).collect();
+    let principal = |k: usize, at: &Point| {
+        let v = at.directions.get(k)?;
+        let line = at.logs.line(&at.base.a, &at.base.mean, v, data.d);
+        Some(start(format!("tangent({}) at quantile {}", k + 1, at.name), line, at.time))
+    };
+    let mut out: Vec<Start> = points[..PRINCIPAL.min(count)].iter().filter_map(|at| principal(0, at)).collect();
+    let rest = count - out.len();
+    let mut groups: Vec<Vec<Start>> = points
+        .iter()
+        .enumerate()
+        .map(|(g, at)| (usize::from(g < PRINCIPAL)..PRINCIPAL).filter_map(|k| principal(k, at)).collect())
+        .collect();
+    for k in 0..CANDIDATES * rest {
         let at = &points[k % points.len()];
         let mut stream = Stream::new(seed, Purpose::Initialisation, [0x6A, 2, k as u32]);
         let direction = random(at.logs.p, &at.earlier, &mut stream);
         let line = at.logs.line(&at.base.a, &at.base.mean, &direction, data.d);
-        out.push(start(format!("random({}) at quantile {}", k + 1, at.name), line, at.time));
+        groups[k % points.len()].push(start(format!("random({}) at quantile {}", k + 1, at.name), line, at.time));
     }
+    out.extend(screened(data, groups, rest));
     out
 }
 
@@ -106,6 +116,30 @@ pub(crate) fn through(data: &Data, base: &Geodesic, earlier: &[Vec<f64>], count:
         out.push(start(format!("random({})", k + 1), line(&random(logs.p, earlier, &mut stream)), 0.0));
     }
     out
+}
+
+/// Candidates for each start that is kept.
+const CANDIDATES: usize = 10;
+
+/// `count` candidates of low cost, best first: in turns from each of some groups, so that they are not all of one kind.
+fn screened(data: &Data, groups: Vec<Vec<Start>>, count: usize) -> Vec<Start> {
+    let mut jobs: Vec<(usize, Start, f64)> =
+        groups.into_iter().enumerate().flat_map(|(g, group)| group.into_iter().map(move |s| (g, s, 0.0))).collect();
+    for_each(&mut jobs, true, |_, (_, start, found)| {
+        let mut times = vec![0.0; data.len()];
+        *found = evaluate(data, data.search_factors(), &start.line, &mut times, Times::Follow).cost;
+    });
+    jobs.sort_by(|a, b| a.2.total_cmp(&b.2));
+    // By place within the group, then by cost.
+    let mut seen: Vec<usize> = vec![];
+    let mut ranked: Vec<(usize, Start)> = vec![];
+    for (group, start, _) in jobs {
+        seen.resize(seen.len().max(group + 1), 0);
+        ranked.push((seen[group], start));
+        seen[group] += 1;
+    }
+    ranked.sort_by_key(|(place, _)| *place);
+    ranked.into_iter().take(count).map(|(_, start)| start).collect()
 }
 
 fn start(kind: String, line: Geodesic, meeting: f64) -> Start {
