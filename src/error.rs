@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Bad input. The text is one line that names the place, what is wrong and what to do.
 ///
-/// Indices (cloud, point, coordinate, weight) count from 0; lines of a file count from 1.
+/// Indices (cloud, point, coordinate, weight, row, column) count from 0; lines of a file count from 1.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -38,6 +38,15 @@ pub enum Error {
         cloud: String,
         /// The weight, where one is to blame.
         index: Option<usize>,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// A matrix that is no covariance, or not one that the operation can work with; or a mean beside it.
+    Covariance {
+        /// The matrix, as its maker named it.
+        matrix: String,
+        /// Row and column, where an entry is to blame.
+        entry: Option<(usize, usize)>,
         /// What is wrong and what to do.
         problem: String,
     },
@@ -84,6 +93,11 @@ impl Error {
         Error::Weights { cloud: cloud.into(), index, problem: problem.into() }
     }
 
+    /// A covariance matrix as a whole.
+    pub fn covariance(matrix: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::Covariance { matrix: matrix.into(), entry: None, problem: problem.into() }
+    }
+
     /// The content of a file, at a place if one is to blame.
     pub fn file(path: impl Into<PathBuf>, place: impl Into<String>, problem: impl Into<String>) -> Self {
         Error::File { path: path.into(), place: place.into(), problem: problem.into() }
@@ -111,6 +125,10 @@ impl fmt::Display for Error {
             }
             Error::Weights { cloud, index: Some(i), problem } => write!(f, "{cloud}, weight {i}: {problem}"),
             Error::Weights { cloud, index: None, problem } => write!(f, "{cloud}, weights: {problem}"),
+            Error::Covariance { matrix, entry: Some((i, j)), problem } => {
+                write!(f, "{matrix}, entry ({i}, {j}): {problem}")
+            }
+            Error::Covariance { matrix, entry: None, problem } => write!(f, "{matrix}: {problem}"),
             Error::File { path, place, problem } if place.is_empty() => write!(f, "{}: {problem}", path.display()),
             Error::File { path, place, problem } => write!(f, "{}, {place}: {problem}", path.display()),
             Error::Io { path, source } => match remedy(source.kind()) {

@@ -51,6 +51,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`gpca`] | fits, models, what a model can do |
+//! | [`gaussian`] | the same for Gaussian measures, exactly; Bures–Wasserstein geometry |
 //! | [`ot`] | Sinkhorn divergence with its gradient, exact assignment |
 //! | [`nn`] | networks with hand-derived derivatives |
 //! | `io` | readers of point clouds (feature `io`) |
@@ -67,6 +68,7 @@
 //! rayon alone.
 
 pub mod error;
+pub mod gaussian;
 #[cfg(test)]
 #[allow(dead_code)]
 mod golden;

@@ -1,0 +1,138 @@
+//! The Wasserstein barycentre of Gaussian measures.
+
+use super::data::Data;
+use super::set::Gaussians;
+use super::settings::Degenerate;
+use super::status::Status;
+use super::sums::sum;
+use crate::error::Result;
+use crate::linalg::{SignedSvd, add, dot, gram, identity, multiply, multiply_tn};
+
+/// The barycentre is found to this relative error, by rows of its factor.
+const TOLERANCE: f64 = 1e-13;
+/// Iterations; a hundred suffice for condition numbers of 1e12.
+const ITERATIONS: usize = 5000;
+
+/// The Gaussian N(m, Σ) that minimises `Σ_i w_i W₂²(N(m, Σ), N(m_i, Σ_i))`.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+pub struct Barycentre {
+    /// m, the weighted mean of the means; zeros if the measures are centred.
+    pub mean: Vec<f64>,
+    /// Σ, row-major d × d, symmetric to the last bit.
+    pub covariance: Vec<f64>,
+    /// The sum at the minimum, a squared length: what a component is measured against.
+    pub cost: f64,
+    /// Fixed-point iterations done.
+    pub iterations: usize,
+    /// Relative error of Σ^½ that remains, from the last step and the rate of the iteration.
+    pub error: f64,
+    /// How the iteration ended.
+    pub status: Status,
+}
+
+/// The barycentre, over the workers of the [`Pool`](crate::Pool) in which it is called.
+///
+/// The fixed point `A ← Σ_i w_i L_i Q_i` with L_i L_iᵀ = Σ_i and Q_i the rotation nearest to L_iᵀA: the iteration of
+/// Álvarez-Esteban et al. (2016) on a factor, without inverses and matrix roots, which keeps the digits of nearly singular
+/// matrices.
+///
+/// # Errors
+/// [`Error::Parameter`](crate::Error::Parameter) if every covariance is 0.
+///
+/// # Example
+/// ```
+/// use wgpca::gaussian::{Gaussians, barycentre};
+/// // Commuting covariances: the mean of the standard deviations.
+/// let set = Gaussians::new(vec![1.0, 0.0, 0.0, 4.0, 9.0, 0.0, 0.0, 16.0], 2)?;
+/// let found = barycentre(&set)?;
+/// assert!((found.covariance[0] - 4.0).abs() < 1e-14 && (found.covariance[3] - 9.0).abs() < 1e-14);
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+pub fn barycentre(set: &Gaussians) -> Result<Barycentre> {
+    let data = Data::new(set, Degenerate::Reduce)?;
+    Ok(in_units(&data, &fixed_point(&data, &data.factors)))
+}
+
+/// A barycentre in the frame, as a factor.
+#[derive(Clone, Debug)]
+pub(crate) struct FixedPoint {
+    pub a: Vec<f64>,
+    pub iterations: usize,
+    pub error: f64,
+    pub status: Status,
+}
+
+/// What a user sees of it. The cost is that of the given matrices.
+pub(crate) fn in_units(data: &Data, found: &FixedPoint) -> Barycentre {
+    let cost = spread(data, &found.a) * data.frame.unit.powi(2);
+    let mean = data.frame.mean_out(&vec![0.0; data.m]);
+    let covariance = gram(&data.frame.matrix_out(&found.a, data.frame.unit), data.frame.dim);
+    let FixedPoint { iterations, error, status, .. } = *found;
+    Barycentre { mean, covariance, cost, iterations, error, status }
+}
+
+/// Iterates from the identity, whose first image is the mean of the roots: exact for commuting matrices.
+pub(crate) fn fixed_point(data: &Data, factors: &[f64]) -> FixedPoint {
+    let d = data.d;
+    let mut a = identity(d);
+    let mut error = f64::INFINITY;
+    // The step before and the rate then. The first step, from nowhere near, says nothing about the rate.
+    let (mut last, mut last_rate) = (f64::INFINITY, 1.0f64);
+    for iterations in 1..=ITERATIONS {
+        let next = image(data, factors, &a);
+        let step = largest_step(&a, &next, d);
+        a = next;
+        if !step.is_finite() {
+            return FixedPoint { a, iterations, error: step, status: Status::Diverged };
+        }
+        // Steps shrink by a constant rate in the end, and the rest of them adds up to this.
+        let rate = if last.is_finite() { step / last } else { 1.0 };
+        let slower = rate.max(last_rate).min(0.9999);
+        error = step * slower / (1.0 - slower);
+        let rounding = step < 1e-14 && (rate >= 1.0 || iterations == 2);
+        if error <= TOLERANCE || (rounding && iterations > 1) {
+            return FixedPoint { a, iterations, error: error.min(TOLERANCE), status: Status::Converged };
+        }
+        last_rate = rate;
+        last = if iterations == 1 { f64::INFINITY } else { step };
+    }
+    FixedPoint { a, iterations: ITERATIONS, error, status: Status::MaxIterations }
+}
+
+fn image(data: &Data, factors: &[f64], a: &[f64]) -> Vec<f64> {
+    let (n, d) = (data.len(), data.d);
+    sum((n, d), d * d, &mut [], |range, total, _| {
+        let mut svd = SignedSvd::new(d);
+        let (mut m, mut q) = (vec![0.0; d * d], vec![0.0; d * d]);
+        for i in range {
+            let l = &factors[i * d * d..(i + 1) * d * d];
+            multiply_tn(l, a, d, &mut m);
+            svd.nearest_rotation(&m, &mut q);
+            multiply(l, &q, d, &mut m);
+            add(total, data.weights[i] / n as f64, &m);
+        }
+    })
+}
+
+/// The largest change of a row, relative to the row: small variances converge too.
+fn largest_step(a: &[f64], b: &[f64], d: usize) -> f64 {
+    let row = |(a, b): (&[f64], &[f64])| {
+        let apart: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+        if apart == 0.0 { 0.0 } else { (apart / dot(b, b)).sqrt() }
+    };
+    a.chunks_exact(d).zip(b.chunks_exact(d)).map(row).fold(0.0, |m, s| if s > m || s.is_nan() { s } else { m })
+}
+
+/// Σ_i w_i W₂² from (0, A) to the measures.
+pub(crate) fn spread(data: &Data, a: &[f64]) -> f64 {
+    let d = data.d;
+    let total = sum((data.len(), d), 1, &mut [], |range, total, _| {
+        for i in range {
+            let mut apart = super::geometry::aligned(a, data.factor(i), d);
+            add(&mut apart, -1.0, a);
+            total[0] += data.weights[i] * (dot(&apart, &apart) + dot(data.mean(i), data.mean(i)));
+        }
+    });
+    total[0]
+}

@@ -1,0 +1,156 @@
+//! From a line in the frame to a component in the units of the data.
+
+use super::component::{Component, StartReport};
+use super::data::Data;
+use super::descent::Found;
+use super::feet::{Foot, cost, feet};
+use super::geodesic::Geodesic;
+use super::status::Status;
+use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
+
+/// A meeting this near to an end of the first component, relative to its length, is at the end.
+const NEAR: f64 = 1e-4;
+
+/// What a component is measured against, in the frame.
+pub(crate) struct Yardstick<'a> {
+    /// Cost of the barycentre.
+    pub barycentre: f64,
+    /// Whether that is more than rounding.
+    pub differ: bool,
+    /// Cost of the tangent component of the same number.
+    pub tangent: f64,
+    /// Earlier components; the first is met at the time on it.
+    pub earlier: &'a [Geodesic],
+    /// None for the first component.
+    pub meeting: Option<f64>,
+    pub certify: bool,
+}
+
+/// A finished line: of unit speed and right sign, in the frame, and as a user sees it.
+pub(crate) struct Finished {
+    pub line: Geodesic,
+    /// Times in the frame.
+    pub times: Vec<f64>,
+    pub component: Component,
+}
+
+/// `found` has the kept start first.
+pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Yardstick<'_>) -> Finished {
+    let mut line = line;
+    let mut at = feet(data, &line, line.interval(), against.certify);
+    if points_down(&at) {
+        line = line.rescaled(-1.0);
+        at = feet(data, &line, line.interval(), against.certify);
+    }
+    let Yardstick { barycentre, differ, tangent, earlier, meeting, .. } = *against;
+    let (unit, square) = (data.frame.unit, data.frame.unit * data.frame.unit);
+    let total = cost(data, &at);
+    let (low, high) = line.interval();
+    let speed = line.speed_squared();
+    let tie = meeting.map(|t| tie(&line, earlier, t));
+    let starts = found.iter().map(|f| StartReport {
+        kind: f.kind.clone(),
+        cost: f.cost * square,
+        evaluations: f.evaluations,
+        status: f.status,
+    });
+    let mut component = Component {
+        a: data.frame.matrix_out(&line.a, unit),
+        x: data.frame.matrix_out(&line.x, 1.0),
+        mean: data.frame.mean_out(&line.mean),
+        velocity: if data.m == 0 { vec![0.0; data.frame.dim] } else { line.drift.clone() },
+        interval: (low * unit, high * unit),
+        times: at.iter().map(|f| f.time * unit).collect(),
+        residuals: at.iter().map(|f| f.residual * square).collect(),
+        clipped: at.iter().map(|f| f.clipped).collect(),
+        cost: total * square,
+        tangent_cost: tangent * square,
+        explained: differ.then(|| (barycentre - total) / barycentre),
+        meeting: meeting.map(|t| (t * unit, 0.0)),
+        intersection: tie.map(|t| t.0 * square),
+        horizontality: horizontality(&line),
+        unit_norm: (speed - 1.0).abs(),
+        orthogonality: tie.map_or(0.0, |t| t.1),
+        certificate: against.certify.then(|| square * at.iter().fold(0.0, |a: f64, f| a.max(f.gap))),
+        starts: starts.collect(),
+        status: found.first().map_or(Status::Converged, |f| f.status),
+        warnings: vec![],
+    };
+    component.warnings = warnings(&component, differ);
+    if let (Some(t), Some(first)) = (meeting, earlier.first()) {
+        let (low, high) = first.interval();
+        if (t - low).min(high - t) < NEAR * (high - low).min(1.0) && earlier.len() == 1 {
+            component.warnings.push(
+                "it meets the first component at an end of that, where covariances are singular: there the best second \
+                 component is a limit, and its cost is nearly but not exactly attained"
+                    .into(),
+            );
+        }
+    }
+    Finished { times: at.iter().map(|f| f.time).collect(), line, component }
+}
+
+/// The largest |t| is negative; the first counts if there are several within rounding.
+fn points_down(at: &[Foot]) -> bool {
+    let largest = at.iter().fold(0.0, |a: f64, f| a.max(f.time.abs()));
+    at.iter().find(|f| f.time.abs() >= largest * (1.0 - 1e-9)).is_some_and(|f| f.time < 0.0)
+}
+
+/// |XᵀA − AᵀX| relative to |X||A|.
+fn horizontality(line: &Geodesic) -> f64 {
+    let d = line.d;
+    let mut product = vec![0.0; d * d];
+    multiply_tn(&line.x, &line.a, d, &mut product);
+    let skew: f64 = (0..d * d).map(|p| (product[p] - product[p % d * d + p / d]).powi(2)).sum();
+    let size = norm(&line.x) * norm(&line.a);
+    if size > 0.0 { skew.sqrt() / size } else { 0.0 }
+}
+
+/// Squared distance of the first component at the time of the meeting from this line at time 0, and the largest |cosine|
+/// with an earlier component there.
+fn tie(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
+    let d = line.d;
+    let mut svd = SignedSvd::new(d);
+    let (mut m, mut q, mut turned) = (vec![0.0; d * d], vec![0.0; d * d], vec![0.0; d * d]);
+    let (mut intersection, mut orthogonality) = (0.0, 0.0f64);
+    for (j, other) in earlier.iter().enumerate() {
+        // The lift of the other there, turned to this one's.
+        let at = if j == 0 { meeting } else { 0.0 };
+        let lift = other.lift_at(at);
+        multiply_tn(&lift, &line.a, d, &mut m);
+        svd.nearest_rotation(&m, &mut q);
+        if j == 0 {
+            multiply(&lift, &q, d, &mut turned);
+            let means: f64 = other.mean_at(at).iter().zip(&line.mean).map(|(a, b)| (a - b).powi(2)).sum();
+            intersection = turned.iter().zip(&line.a).map(|(a, b)| (a - b).powi(2)).sum::<f64>() + means;
+        }
+        multiply(&other.x, &q, d, &mut turned);
+        let product = dot(&turned, &line.x) + dot(&other.drift, &line.drift);
+        let sizes = (other.speed_squared() * line.speed_squared()).sqrt();
+        orthogonality = orthogonality.max(if sizes > 0.0 { product.abs() / sizes } else { 0.0 });
+    }
+    (intersection, orthogonality)
+}
+
+fn warnings(c: &Component, differ: bool) -> Vec<String> {
+    let mut out = vec![];
+    match c.status {
+        Status::Converged => {}
+        Status::Stalled => out.push("the search stopped where no step lowers the cost; other starts may".into()),
+        Status::MaxIterations => {
+            out.push("the search did not converge within its evaluations; raise max evaluations".into());
+        }
+        Status::Diverged => out.push("the search left the range of f64".into()),
+    }
+    if !differ {
+        out.push("the measures do not differ: any geodesic through them has cost 0".into());
+    }
+    let ends = c.clipped.iter().filter(|&&c| c).count();
+    if 4 * ends > c.clipped.len() {
+        let n = c.clipped.len();
+        out.push(format!(
+            "{ends} of {n} measures project to an end of the interval: the geodesic cannot go on to them"
+        ));
+    }
+    out
+}

@@ -1,0 +1,285 @@
+//! Gaussian measures as a user hands them in: covariances with optional means, weights and names.
+
+use crate::error::{Error, Result};
+use crate::linalg::factor;
+use crate::measure::Measure;
+use crate::pool::for_each;
+use std::borrow::Cow;
+
+/// An asymmetry up to this share of the largest entry is rounding (of f32 too) and averaged away.
+const ASYMMETRY: f64 = 1e-6;
+/// A negative eigenvalue up to this share of the largest one is rounding and counts as 0.
+const NEGATIVE: f64 = 1e-10;
+
+/// n Gaussian measures `N(m_i, Σ_i)` on `R^d`, checked once and for all: covariances finite, symmetric and positive
+/// semi-definite up to rounding. Without means all are centred.
+///
+/// Weights multiply the terms of every sum over the measures, `F = Σ_i w_i W₂²`. They are 1 each unless given; given ones
+/// are normalised to the sum n, so that costs with and without weights compare. A weight may be 0.
+///
+/// # Example
+/// ```
+/// use wgpca::gaussian::Gaussians;
+/// let set = Gaussians::new(vec![1.0, 0.0, 0.0, 1.0, 4.0, 1.0, 1.0, 9.0], 2)?.with_weights(vec![3.0, 1.0])?;
+/// assert_eq!((set.len(), set.dim(), set.weight(0)), (2, 2, 1.5));
+/// // A matrix with a negative variance in some direction is no covariance.
+/// let error = Gaussians::new(vec![1.0, 2.0, 2.0, 1.0], 2).unwrap_err();
+/// assert!(error.to_string().contains("smallest eigenvalue is -1.000000e0"));
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gaussians {
+    dim: usize,
+    covariances: Vec<f64>,
+    means: Option<Vec<f64>>,
+    weights: Vec<f64>,
+    names: Vec<String>,
+}
+
+impl Gaussians {
+    /// Centred Gaussians with these covariances, row-major n × dim × dim.
+    ///
+    /// # Errors
+    /// [`Error::Covariance`] naming the matrix, and the entry or eigenvalue to blame, if one is no covariance;
+    /// [`Error::Parameter`] if there is none, or if the length is no multiple of dim².
+    pub fn new(mut covariances: Vec<f64>, dim: usize) -> Result<Self> {
+        let square = dim.saturating_mul(dim);
+        if dim == 0 {
+            return Err(Error::parameter("dim", "it is 0; a covariance has at least one row"));
+        }
+        if covariances.is_empty() {
+            return Err(Error::parameter("covariances", "there are none"));
+        }
+        if !covariances.len().is_multiple_of(square) {
+            let problem = format!("{} numbers are not whole matrices of {dim} x {dim}", covariances.len());
+            return Err(Error::parameter("covariances", problem));
+        }
+        let mut checked: Vec<(&mut [f64], Result<()>)> =
+            covariances.chunks_exact_mut(square).map(|sigma| (sigma, Ok(()))).collect();
+        let worth = checked.len() * square * dim > 1 << 16;
+        for_each(&mut checked, worth, |i, (sigma, result)| {
+            *result = check_in_place(|| format!("covariance {i}"), sigma, dim);
+        });
+        checked.into_iter().try_for_each(|(_, result)| result)?;
+        let n = covariances.len() / square;
+        let names = (0..n).map(|i| format!("covariance {i}")).collect();
+        Ok(Gaussians { dim, covariances, means: None, weights: vec![1.0; n], names })
+    }
+
+    /// With means, row-major n × dim.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if there is not one mean a measure, [`Error::Covariance`] naming the measure whose mean is
+    /// not finite.
+    pub fn with_means(mut self, means: Vec<f64>) -> Result<Self> {
+        let (n, d) = (self.len(), self.dim);
+        if means.len() != n * d {
+            let problem = format!("{} numbers for {n} measures in {d} dimensions; give {n} x {d}", means.len());
+            return Err(Error::parameter("means", problem));
+        }
+        if let Some(k) = means.iter().position(|m| !m.is_finite()) {
+            let problem = format!("coordinate {} of its mean is {}; repair it (indices count from 0)", k % d, means[k]);
+            return Err(Error::covariance(&self.names[k / d], problem));
+        }
+        self.means = Some(means);
+        Ok(self)
+    }
+
+    /// With weights of any positive sum, one a measure, normalised to the sum n.
+    ///
+    /// # Errors
+    /// [`Error::Weights`] if there is not one weight a measure, if one is negative or not finite, or if all are 0.
+    pub fn with_weights(mut self, mut weights: Vec<f64>) -> Result<Self> {
+        let n = self.len();
+        let wrong = |index, problem: String| Err(Error::weights("measures", index, problem));
+        if weights.len() != n {
+            return wrong(None, format!("{} weights for {n} measures; give one a measure", weights.len()));
+        }
+        if let Some(k) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            let problem = format!("it is {}; a weight is a finite number of at least 0", weights[k]);
+            return wrong(Some(k), problem + " (indices count from 0)");
+        }
+        let top = weights.iter().fold(0.0, |a: f64, &w| a.max(w));
+        if top == 0.0 {
+            return wrong(None, "all are 0; at least one must be positive".into());
+        }
+        weights.iter_mut().for_each(|w| *w /= top);
+        let sum: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w *= n as f64 / sum);
+        self.weights = weights;
+        Ok(self)
+    }
+
+    /// With names, under which tables, pictures and messages speak of the measures.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if there is not one name a measure.
+    pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
+        if names.len() != self.len() {
+            let problem = format!("{} names for {} measures; give one a measure", names.len(), self.len());
+            return Err(Error::parameter("names", problem));
+        }
+        self.names = names;
+        Ok(self)
+    }
+
+    /// The Gaussians of the same means and covariances as clouds. Covariances are those of the measures,
+    /// `Σ_j w_j (y_j − m)(y_j − m)ᵀ` with weights of sum 1: divided by n, not by n − 1.
+    ///
+    /// # Errors
+    /// [`Error::Points`] if the clouds do not live in one space, [`Error::Parameter`] if there is none.
+    pub fn from_measures(measures: &[Measure]) -> Result<Self> {
+        let Some(first) = measures.first() else {
+            return Err(Error::parameter("measures", "there are none"));
+        };
+        let d = first.dim();
+        let (mut means, mut covariances) = (vec![], vec![]);
+        for measure in measures {
+            if measure.dim() != d {
+                let (name, other) = (measure.name(), measure.dim());
+                let problem = format!("its points have {other} coordinates, those of {} have {d}", first.name());
+                return Err(Error::points(name, problem));
+            }
+            let (mean, covariance) = moments(measure);
+            if !covariance.iter().all(|x| x.is_finite()) {
+                return Err(Error::points(measure.name(), "its covariance is beyond the range of f64; rescale it"));
+            }
+            means.extend(mean);
+            covariances.extend(covariance);
+        }
+        let names = measures.iter().map(|m| m.name().to_string()).collect();
+        Gaussians::new(covariances, d)?.with_means(means)?.with_names(names)
+    }
+
+    /// Number of measures n.
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Never true; a set has at least one measure.
+    pub fn is_empty(&self) -> bool {
+        self.weights.is_empty()
+    }
+
+    /// Dimension d of the space.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Σ_i, row-major d × d.
+    pub fn covariance(&self, i: usize) -> &[f64] {
+        &self.covariances[i * self.dim * self.dim..(i + 1) * self.dim * self.dim]
+    }
+
+    /// All covariances, row-major n × d × d.
+    pub fn covariances(&self) -> &[f64] {
+        &self.covariances
+    }
+
+    /// m_i; none if the measures are centred.
+    pub fn mean(&self, i: usize) -> Option<&[f64]> {
+        self.means.as_ref().map(|m| &m[i * self.dim..(i + 1) * self.dim])
+    }
+
+    /// All means, row-major n × d; none if the measures are centred.
+    pub fn means(&self) -> Option<&[f64]> {
+        self.means.as_deref()
+    }
+
+    /// w_i; they sum to n.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights[i]
+    }
+
+    /// All weights.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The name of a measure; `covariance 0`, `covariance 1`, … unless given.
+    pub fn name(&self, i: usize) -> &str {
+        &self.names[i]
+    }
+
+    /// All names.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+/// Mean and covariance of a weighted cloud, in two passes.
+fn moments(measure: &Measure) -> (Vec<f64>, Vec<f64>) {
+    let d = measure.dim();
+    let rows = || measure.points().chunks_exact(d).zip(measure.weights());
+    let mut mean = vec![0.0; d];
+    rows().for_each(|(y, w)| mean.iter_mut().zip(y).for_each(|(m, y)| *m += w * y));
+    let mut covariance = vec![0.0; d * d];
+    let mut centred = vec![0.0; d];
+    for (y, w) in rows() {
+        centred.iter_mut().zip(y.iter().zip(&mean)).for_each(|(c, (y, m))| *c = y - m);
+        for i in 0..d {
+            let x = w * centred[i];
+            (0..=i).for_each(|j| covariance[i * d + j] += x * centred[j]);
+        }
+    }
+    for i in 0..d {
+        (0..i).for_each(|j| covariance[j * d + i] = covariance[i * d + j]);
+    }
+    (mean, covariance)
+}
+
+/// A covariance that a function was called with, checked and symmetric to the last bit.
+pub(crate) fn check<'a>(name: &str, sigma: &'a [f64], d: usize) -> Result<Cow<'a, [f64]>> {
+    if d == 0 || sigma.len() != d * d {
+        let problem = format!("{} numbers are no matrix of {d} x {d}", sigma.len());
+        return Err(Error::covariance(name, problem));
+    }
+    let mut sigma = Cow::Borrowed(sigma);
+    if (0..d).any(|i| (0..i).any(|j| sigma[i * d + j] != sigma[j * d + i])) || sigma.iter().any(|x| !x.is_finite()) {
+        check_symmetry(|| name.into(), sigma.to_mut(), d)?;
+    }
+    check_sign(|| name.into(), &sigma, d)?;
+    Ok(sigma)
+}
+
+fn check_in_place(name: impl Fn() -> String, sigma: &mut [f64], d: usize) -> Result<()> {
+    check_symmetry(&name, sigma, d)?;
+    check_sign(&name, sigma, d)
+}
+
+/// Finite and symmetric up to rounding, which is averaged away.
+pub(crate) fn check_symmetry(name: impl Fn() -> String, sigma: &mut [f64], d: usize) -> Result<()> {
+    let wrong =
+        |p: usize, problem: String| Err(Error::Covariance { matrix: name(), entry: Some((p / d, p % d)), problem });
+    if let Some(p) = sigma.iter().position(|x| !x.is_finite()) {
+        return wrong(p, format!("it is {}; repair or leave out the matrix (indices count from 0)", sigma[p]));
+    }
+    let largest = sigma.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+    for i in 0..d {
+        for j in 0..i {
+            let (low, high) = (sigma[i * d + j], sigma[j * d + i]);
+            if (low - high).abs() > ASYMMETRY * largest {
+                let problem = format!("it is {low}, but entry ({j}, {i}) is {high}; a covariance is symmetric");
+                return wrong(i * d + j, problem);
+            }
+            let mean = 0.5 * low + 0.5 * high;
+            (sigma[i * d + j], sigma[j * d + i]) = (mean, mean);
+        }
+    }
+    Ok(())
+}
+
+/// No eigenvalue below 0 by more than rounding.
+fn check_sign(name: impl Fn() -> String, sigma: &[f64], d: usize) -> Result<()> {
+    match factor(sigma, d).eigenvalues {
+        Some((low, high)) if !(low >= -NEGATIVE * high.max(0.0)) => {
+            let problem = format!(
+                "its smallest eigenvalue is {low:.6e} (the largest {high:.6e}); a covariance has none below 0: repair \
+                 it, or add at least {:.1e} to its diagonal",
+                -low
+            );
+            Err(Error::covariance(name(), problem))
+        }
+        _ => Ok(()),
+    }
+}

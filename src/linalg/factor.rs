@@ -1,0 +1,138 @@
+//! Factors of symmetric positive semi-definite matrices: Σ = L Lᵀ.
+
+use super::svd::SignedSvd;
+use super::symmetric::eigen;
+
+/// A variable whose variance given the others is below this share of its own, times d, counts as determined by them.
+const DETERMINED: f64 = 32.0 * f64::EPSILON;
+
+/// A factor of a covariance matrix.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    /// `L Lᵀ = Σ`, det L ≥ 0, columns of descending size.
+    pub l: Vec<f64>,
+    /// Numerical rank.
+    pub rank: usize,
+    /// Smallest and largest eigenvalue, where they had to be computed: Σ is singular to rounding, or indefinite.
+    pub eigenvalues: Option<(f64, f64)>,
+}
+
+/// Factors Σ. Singularity is judged by correlations, so the units of the variables do not matter. Negative eigenvalues
+/// count as 0; whether that is right is the caller's to judge.
+pub fn factor(sigma: &[f64], d: usize) -> Factor {
+    if let Some(l) = cholesky(sigma, d) {
+        return Factor { l, rank: d, eigenvalues: None };
+    }
+    let scale: Vec<f64> = (0..d).map(|k| sigma[k * d + k].max(0.0).sqrt()).collect();
+    let unit = |k: usize| if scale[k] > 0.0 { scale[k] } else { 1.0 };
+    let correlations: Vec<f64> = (0..d * d).map(|p| sigma[p] / (unit(p / d) * unit(p % d))).collect();
+    let (values, vectors) = eigen(&correlations, d);
+    let floor = DETERMINED * d as f64 * values[d - 1].max(0.0);
+    let mut l = vec![0.0; d * d];
+    let mut rank = 0;
+    for k in (0..d).rev().filter(|&k| values[k] > floor) {
+        let root = values[k].sqrt();
+        (0..d).for_each(|i| l[i * d + rank] = unit(i) * root * vectors[k * d + i]);
+        rank += 1;
+    }
+    let (values, _) = eigen(sigma, d);
+    Factor { l, rank, eigenvalues: Some((values[0], values[d - 1])) }
+}
+
+/// Eigenvalues in descending order and unit eigenvectors, one a row, of Σ = L Lᵀ: the squared singular values of L, which
+/// keep the relative accuracy that L has.
+pub fn factor_eigen(l: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
+    let transposed: Vec<f64> = (0..d * d).map(|p| l[p % d * d + p / d]).collect();
+    let mut svd = SignedSvd::new(d);
+    svd.compute(&transposed);
+    (svd.s.iter().map(|s| s * s).collect(), svd.vt)
+}
+
+/// Cholesky with the largest remaining variance first; none if a variable is determined by the others.
+fn cholesky(sigma: &[f64], d: usize) -> Option<Vec<f64>> {
+    let threshold = DETERMINED * d as f64;
+    let mut rest: Vec<f64> = (0..d).map(|k| sigma[k * d + k]).collect();
+    let mut free: Vec<usize> = (0..d).collect();
+    let mut l = vec![0.0; d * d];
+    let mut odd = false;
+    for k in 0..d {
+        let place = (0..free.len()).max_by(|&i, &j| rest[free[i]].total_cmp(&rest[free[j]]))?;
+        odd ^= place % 2 == 1;
+        let pivot = free.remove(place);
+        // NaN fails here.
+        if !(rest[pivot] > threshold * sigma[pivot * d + pivot]) {
+            return None;
+        }
+        let root = rest[pivot].sqrt();
+        l[pivot * d + k] = root;
+        for &i in &free {
+            let known: f64 = (0..k).map(|j| l[i * d + j] * l[pivot * d + j]).sum();
+            let entry = (sigma[i * d + pivot] - known) / root;
+            l[i * d + k] = entry;
+            rest[i] -= entry * entry;
+        }
+    }
+    if odd {
+        (0..d).for_each(|i| l[i * d + d - 1] = -l[i * d + d - 1]);
+    }
+    Some(l)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::dense::{determinant_sign, gram};
+    use crate::rng::{Purpose, Stream};
+
+    fn random(d: usize, rows: usize) -> Vec<f64> {
+        let mut s = Stream::new(5, Purpose::Sample, [d as u32, rows as u32, 0]);
+        let x: Vec<f64> = (0..d * rows).map(|_| s.normal()).collect();
+        (0..d * d).map(|p| (0..rows).map(|k| x[k * d + p / d] * x[k * d + p % d]).sum()).collect()
+    }
+
+    #[test]
+    fn factors_reconstruct() {
+        for d in [1usize, 2, 3, 7, 20, 50] {
+            for rows in [d + 5, d, d.div_ceil(2)] {
+                let sigma = random(d, rows);
+                let found = factor(&sigma, d);
+                let size = sigma.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+                assert!(gram(&found.l, d).iter().zip(&sigma).all(|(a, b)| (a - b).abs() < 1e-14 * d as f64 * size));
+                assert_eq!(found.rank, rows.min(d));
+                assert!(found.rank < d || determinant_sign(&found.l, d) > 0.0, "d {d}");
+            }
+        }
+        assert_eq!(factor(&[0.0; 9], 3).rank, 0);
+    }
+
+    /// D Σ D has the factor D L, entry by entry, however small D; and the rank of Σ.
+    #[test]
+    fn units_do_not_matter() {
+        let scale = [1.0, 2f64.powi(-40), 2f64.powi(-80)];
+        for rows in [8, 2] {
+            let sigma = random(3, rows);
+            let scaled: Vec<f64> = (0..9).map(|p| sigma[p] * scale[p / 3] * scale[p % 3]).collect();
+            let (plain, found) = (gram(&factor(&sigma, 3).l, 3), factor(&scaled, 3));
+            let back: Vec<f64> =
+                gram(&found.l, 3).iter().enumerate().map(|(p, x)| x / (scale[p / 3] * scale[p % 3])).collect();
+            assert_eq!(found.rank, rows.min(3));
+            assert!(plain.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-13 * 20.0), "{plain:?} {back:?}");
+        }
+    }
+
+    #[test]
+    fn eigenvalues_of_small_variances_keep_their_digits() {
+        let sigma = [4.0, 0.0, 2e-12, 0.0, 1.0, 0.0, 2e-12, 0.0, 2e-24];
+        let (values, vectors) = factor_eigen(&factor(&sigma, 3).l, 3);
+        // Schur complement: 2e-24 − (2e-12)²/4 = 1e-24.
+        assert!((values[2] / 1e-24 - 1.0).abs() < 1e-12 && (values[0] - 4.0).abs() < 1e-15, "{values:?}");
+        assert!((vectors[3 * 3 - 1].abs() - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn indefinite_matrices_are_reported() {
+        let found = factor(&[1.0, 2.0, 2.0, 1.0], 2);
+        let (low, high) = found.eigenvalues.unwrap();
+        assert!((low + 1.0).abs() < 1e-15 && (high - 3.0).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,334 @@
+//! Singular values with a sign, and the rotation nearest to a matrix.
+
+use super::dense::{determinant_sign, dot, multiply, multiply_tn};
+
+/// Up to this order Jacobi's rotations are faster than a bidiagonalisation.
+const ROTATIONS: usize = 16;
+/// Two rows count as orthogonal when the cosine between them is below this.
+const ORTHOGONAL: f64 = 1e-15;
+
+/// `M = U diag(s) Vᵀ` with U and V orthogonal, det UVᵀ = +1 and s₁ ≥ … ≥ |s_d|: the last singular value has the sign of
+/// det M. Then `Q = UVᵀ` maximises ⟨M, Q⟩ over the rotations (det +1), and the maximum is Σ_k s_k.
+///
+/// Small matrices by rotations of rows (one-sided Jacobi; Demmel and Veselić 1992): singular values of a matrix whose
+/// rows differ in size keep their relative accuracy.
+#[derive(Clone, Debug)]
+pub struct SignedSvd {
+    d: usize,
+    /// Singular values.
+    pub s: Vec<f64>,
+    /// Rows are the columns of U.
+    pub ut: Vec<f64>,
+    /// Rows are the columns of V.
+    pub vt: Vec<f64>,
+    /// det Uᵀ.
+    sign: f64,
+    memory: Vec<f64>,
+}
+
+impl SignedSvd {
+    /// Memory for matrices of order d.
+    pub fn new(d: usize) -> Self {
+        let square = vec![0.0; d * d];
+        SignedSvd { d, s: vec![0.0; d], ut: square.clone(), vt: square.clone(), sign: 1.0, memory: square }
+    }
+
+    /// Decomposes M.
+    pub fn compute(&mut self, m: &[f64]) {
+        let d = self.d;
+        if d > ROTATIONS && self.bidiagonal(m) {
+            return;
+        }
+        self.ut.fill(0.0);
+        (0..d).for_each(|k| self.ut[k * d + k] = 1.0);
+        self.sign = 1.0;
+        self.vt.copy_from_slice(m);
+        self.rotate_all();
+    }
+
+    /// Decomposes a matrix near the last one: its U is the start, which saves most rotations.
+    pub fn compute_near(&mut self, m: &[f64]) {
+        if self.d > ROTATIONS {
+            return self.compute(m);
+        }
+        multiply(&self.ut, m, self.d, &mut self.vt);
+        self.rotate_all();
+    }
+
+    /// Q = UVᵀ.
+    pub fn rotation(&self, q: &mut [f64]) {
+        multiply_tn(&self.ut, &self.vt, self.d, q);
+    }
+
+    /// The rotation that maximises ⟨M, Q⟩, by a closed form for d ≤ 2 (which leaves the decomposition alone).
+    pub fn nearest_rotation(&mut self, m: &[f64], q: &mut [f64]) {
+        match self.d {
+            1 => q[0] = 1.0,
+            2 => {
+                let (x, y) = (m[0] + m[3], m[2] - m[1]);
+                let size = x.hypot(y);
+                let (c, s) = if size > 0.0 { (x / size, y / size) } else { (1.0, 0.0) };
+                q.copy_from_slice(&[c, -s, s, c]);
+            }
+            _ => {
+                self.compute(m);
+                self.rotation(q);
+            }
+        }
+    }
+
+    /// Σ_k s_k = max ⟨M, Q⟩ over rotations.
+    pub fn sum(&self) -> f64 {
+        self.s.iter().sum()
+    }
+
+    /// For N = dM/dt: the first and second derivative of [`SignedSvd::sum`],
+    /// `tr Z` and `½ Σ_jk (Z_jk − Z_kj)²/(s_j + s_k)` with `Z = Uᵀ N V`.
+    pub fn derivatives(&mut self, n: &[f64], z: &mut [f64]) -> (f64, f64) {
+        let d = self.d;
+        multiply(&self.ut, n, d, &mut self.memory);
+        super::dense::multiply_nt(&self.memory, &self.vt, d, z);
+        let (mut first, mut second) = (0.0, 0.0);
+        for j in 0..d {
+            first += z[j * d + j];
+            for k in 0..j {
+                let (skew, sum) = (z[j * d + k] - z[k * d + j], self.s[j] + self.s[k]);
+                // Where two values meet with opposite signs the sum of them has a corner, whose sides are flat or not.
+                if skew != 0.0 && sum > 1e-300 {
+                    second += skew * skew / sum;
+                }
+            }
+        }
+        (first, second)
+    }
+
+    /// Makes the rows of `vt` orthogonal, with the same rotations on those of `ut`.
+    fn rotate_all(&mut self) {
+        let d = self.d;
+        for _ in 0..40 {
+            let mut rotated = false;
+            for p in 0..d {
+                for q in p + 1..d {
+                    rotated |= rotate(&mut self.vt, &mut self.ut, d, p, q);
+                }
+            }
+            if !rotated {
+                break;
+            }
+        }
+        self.normalise();
+    }
+
+    /// Lengths to `s`, largest first, and the sign to the last.
+    fn normalise(&mut self) {
+        let d = self.d;
+        for k in 0..d {
+            self.s[k] = dot(&self.vt[k * d..(k + 1) * d], &self.vt[k * d..(k + 1) * d]).sqrt();
+        }
+        for k in 0..d {
+            let top = (k..d).fold(k, |best, i| if self.s[i] > self.s[best] { i } else { best });
+            if top != k {
+                self.s.swap(k, top);
+                for j in 0..d {
+                    self.vt.swap(k * d + j, top * d + j);
+                    self.ut.swap(k * d + j, top * d + j);
+                }
+                self.sign = -self.sign;
+            }
+        }
+        for k in 0..d {
+            if self.s[k] > 0.0 && self.s[k].is_finite() {
+                let inverse = 1.0 / self.s[k];
+                self.vt[k * d..(k + 1) * d].iter_mut().for_each(|v| *v *= inverse);
+            } else if self.s[k] == 0.0 {
+                complete(&mut self.vt, d, k);
+            }
+        }
+        self.put_sign();
+    }
+
+    fn put_sign(&mut self) {
+        let d = self.d;
+        if self.sign * determinant_sign(&self.vt, d) < 0.0 {
+            self.vt[(d - 1) * d..].iter_mut().for_each(|v| *v = -*v);
+            self.s[d - 1] = -self.s[d - 1];
+        }
+    }
+
+    /// By bidiagonalisation; false if that fails.
+    fn bidiagonal(&mut self, m: &[f64]) -> bool {
+        let d = self.d;
+        let Ok(svd) = faer::MatRef::from_row_major_slice(m, d, d).svd() else {
+            return false;
+        };
+        let (u, s, v) = (svd.U(), svd.S().column_vector(), svd.V());
+        for k in 0..d {
+            self.s[k] = s[k];
+            for i in 0..d {
+                self.ut[k * d + i] = u[(i, k)];
+                self.vt[k * d + i] = v[(i, k)];
+            }
+        }
+        if !(self.s.iter().chain(&self.ut).chain(&self.vt).all(|x| x.is_finite())) {
+            return false;
+        }
+        self.sign = determinant_sign(&self.ut, d);
+        self.put_sign();
+        true
+    }
+}
+
+/// Makes rows p and q of `m` orthogonal; whether there was anything to do.
+#[inline]
+fn rotate(m: &mut [f64], u: &mut [f64], d: usize, p: usize, q: usize) -> bool {
+    let (low, high) = m.split_at_mut(q * d);
+    let (x, y) = (&mut low[p * d..(p + 1) * d], &mut high[..d]);
+    let (mut a, mut b, mut c) = (0.0, 0.0, 0.0);
+    for (x, y) in x.iter().zip(y.iter()) {
+        a += x * x;
+        b += y * y;
+        c += x * y;
+    }
+    // NaN ends the rotations.
+    if !(c.abs() > ORTHOGONAL * (a * b).sqrt()) {
+        return false;
+    }
+    let zeta = (b - a) / (2.0 * c);
+    let t = if zeta.is_finite() { zeta.signum() / (zeta.abs() + zeta.hypot(1.0)) } else { c / (b - a) };
+    let cosine = 1.0 / t.hypot(1.0);
+    let sine = t * cosine;
+    turn(x, y, cosine, sine);
+    let (low, high) = u.split_at_mut(q * d);
+    turn(&mut low[p * d..(p + 1) * d], &mut high[..d], cosine, sine);
+    true
+}
+
+#[inline]
+fn turn(x: &mut [f64], y: &mut [f64], cosine: f64, sine: f64) {
+    for (x, y) in x.iter_mut().zip(y) {
+        (*x, *y) = (cosine * *x - sine * *y, sine * *x + cosine * *y);
+    }
+}
+
+/// Row k becomes a unit vector orthogonal to those before it.
+fn complete(rows: &mut [f64], d: usize, k: usize) {
+    let (before, row) = rows.split_at_mut(k * d);
+    let row = &mut row[..d];
+    let mut best = (0.0, vec![0.0; d]);
+    for axis in 0..d {
+        row.fill(0.0);
+        row[axis] = 1.0;
+        for _ in 0..2 {
+            for other in before.chunks_exact(d) {
+                let along = dot(row, other);
+                row.iter_mut().zip(other).for_each(|(r, o)| *r -= along * o);
+            }
+        }
+        let size = dot(row, row).sqrt();
+        if size > best.0 {
+            best = (size, row.iter().map(|r| r / size).collect());
+        }
+    }
+    row.copy_from_slice(&best.1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::dense::{identity, multiply_nt};
+    use crate::rng::{Purpose, Stream};
+
+    fn random(d: usize, seed: u32) -> Vec<f64> {
+        let mut s = Stream::new(11, Purpose::Sample, [d as u32, seed, 0]);
+        (0..d * d).map(|_| s.normal()).collect()
+    }
+
+    fn check(svd: &SignedSvd, m: &[f64], d: usize) {
+        let size = m.iter().fold(0.0, |a: f64, x| a.max(x.abs()));
+        let (mut q, mut gram) = (vec![0.0; d * d], vec![0.0; d * d]);
+        for rows in [&svd.ut, &svd.vt] {
+            multiply_nt(rows, rows, d, &mut gram);
+            assert!(gram.iter().zip(identity(d)).all(|(g, i)| (g - i).abs() < 3e-14), "d {d}");
+        }
+        for i in 0..d {
+            for j in 0..d {
+                let entry: f64 = (0..d).map(|k| svd.ut[k * d + i] * svd.s[k] * svd.vt[k * d + j]).sum();
+                assert!((entry - m[i * d + j]).abs() <= 1e-14 * d as f64 * size, "d {d}");
+            }
+        }
+        svd.rotation(&mut q);
+        assert_eq!(determinant_sign(&q, d), 1.0);
+        assert!(svd.s[..d - 1].windows(2).all(|w| w[0] >= w[1]));
+        assert!(d == 1 || svd.s[d - 2] >= svd.s[d - 1].abs());
+    }
+
+    #[test]
+    fn decompositions_reconstruct_with_a_rotation() {
+        for d in [1, 2, 3, 4, 5, 8, 16, 17, 40] {
+            let mut svd = SignedSvd::new(d);
+            for seed in 0..20 {
+                let m = random(d, seed);
+                svd.compute(&m);
+                check(&svd, &m, d);
+                assert_eq!(svd.s[d - 1].signum(), determinant_sign(&m, d));
+                let near: Vec<f64> = m.iter().zip(random(d, seed + 100)).map(|(m, n)| m + 0.01 * n).collect();
+                svd.compute_near(&near);
+                check(&svd, &near, d);
+            }
+        }
+    }
+
+    /// Zero, rank one, repeated values, reflections.
+    #[test]
+    fn degenerate_matrices() {
+        for d in [1, 2, 3, 5, 20] {
+            let mut svd = SignedSvd::new(d);
+            let mut reflection = identity(d);
+            reflection[d * d - 1] = -1.0;
+            let column = random(d, 7);
+            let one: Vec<f64> = (0..d * d).map(|p| column[p / d] * column[p % d + d.min(2) - 1]).collect();
+            for m in [vec![0.0; d * d], identity(d), reflection.clone(), one] {
+                svd.compute(&m);
+                check(&svd, &m, d);
+            }
+            svd.compute(&reflection);
+            assert!((svd.sum() - (d as f64 - 2.0)).abs() < 1e-14);
+        }
+    }
+
+    /// Rows of sizes from 1 to 1e-24 keep the digits of their singular values: those of D U with orthogonal rows.
+    #[test]
+    fn graded_rows_keep_relative_accuracy() {
+        for d in [2, 3, 6] {
+            let mut svd = SignedSvd::new(d);
+            svd.compute(&random(d, 3));
+            let sizes: Vec<f64> = (0..d).map(|k| 10f64.powi(-(24 * k as i32) / (d as i32 - 1))).collect();
+            let m: Vec<f64> = (0..d * d).map(|p| sizes[p / d] * svd.vt[p]).collect();
+            let mut graded = SignedSvd::new(d);
+            graded.compute(&m);
+            for k in 0..d {
+                assert!((graded.s[k].abs() / sizes[k] - 1.0).abs() < 1e-13, "d {d}: {:?}", graded.s);
+            }
+        }
+    }
+
+    /// Along a line of matrices, against central differences.
+    #[test]
+    fn derivatives_of_the_sum() {
+        for d in [2, 3, 5, 20] {
+            let (m, n) = (random(d, 1), random(d, 2));
+            let mut svd = SignedSvd::new(d);
+            let mut z = vec![0.0; d * d];
+            let mut at = |t: f64| {
+                let line: Vec<f64> = m.iter().zip(&n).map(|(m, n)| m + t * n).collect();
+                svd.compute(&line);
+                let (first, second) = svd.derivatives(&n, &mut z);
+                (svd.sum(), first, second)
+            };
+            let h = 1e-5;
+            let (low, middle, high) = (at(-h), at(0.0), at(h));
+            assert!(((high.0 - low.0) / (2.0 * h) - middle.1).abs() < 1e-7, "d {d}");
+            assert!(((high.1 - low.1) / (2.0 * h) - middle.2).abs() < 1e-6 * middle.2.max(1.0), "d {d}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One measure, equal measures, singular matrices.
+
+use super::*;
+use wgpca::Error;
+use wgpca::gaussian::Degenerate;
+
+fn text(given: &Gaussians, settings: &Settings) -> String {
+    let error: Error = fit(given, settings, &Pool::new(1).unwrap()).unwrap_err();
+    let said = error.to_string();
+    assert!(!said.contains('\n'), "{said}");
+    said
+}
+
+#[test]
+fn what_cannot_be_fitted() {
+    let one = set(wishart(1, 1, 2, 3), 2);
+    assert!(text(&one, &Settings::default()).contains("measures: there is one"));
+    let two = set(wishart(1, 2, 2, 3), 2);
+    for (settings, part) in [
+        (Settings { components: 0, ..Settings::default() }, "components: it is 0"),
+        (Settings { components: 4, ..Settings::default() }, "give at most 3"),
+        (Settings { starts: 0, ..Settings::default() }, "starts: it is 0"),
+        (Settings { max_evaluations: 0, ..Settings::default() }, "max evaluations: it is 0"),
+        (Settings { tolerance: 0.0, ..Settings::default() }, "tolerance: it is 0"),
+        (Settings { degenerate: Degenerate::Ridge(-1.0), ..Settings::default() }, "the ridge is -1"),
+        (Settings { degenerate: Degenerate::Ridge(f64::NAN), ..Settings::default() }, "the ridge is NaN"),
+    ] {
+        let said = text(&two, &settings);
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(text(&set(vec![0.0; 8], 2), &Settings::default()).contains("every covariance is 0"));
+}
+
+/// Any geodesic through equal measures costs nothing; there is no share to explain.
+#[test]
+fn equal_measures() {
+    for (d, means) in [(1, false), (2, false), (3, true)] {
+        let sigma = wishart(d as u64, 1, d, d + 2);
+        let mut given = set(sigma.repeat(5), d);
+        if means {
+            given = given.with_means([1.0, -2.0, 5.0].repeat(5)).unwrap();
+        }
+        let model = fitted(&given, 1);
+        let c = &model.components[0];
+        assert!(
+            c.cost < 1e-26 && c.explained.is_none() && c.times.iter().all(|t| t.abs() < 1e-12),
+            "d {d}: {:e}",
+            c.cost
+        );
+        assert!(c.warnings.iter().any(|w| w.contains("do not differ")), "{:?}", c.warnings);
+        assert_eq!(model.status, Status::Converged);
+    }
+}
+
+/// More components than measures: later ones have nothing to explain, but exist.
+#[test]
+fn fewer_measures_than_components() {
+    let model = fitted(&set(wishart(3, 2, 2, 3), 2), 3);
+    assert_eq!(model.components.len(), 3);
+    assert!(model.components[0].cost < 1e-18 && model.components[1].cost > 0.0);
+}
+
+/// A null space common to all: the fit is that of the range, exactly.
+#[test]
+fn a_common_null_space_is_left_out() {
+    let (n, d) = (10, 4);
+    let small = wishart(21, n, 2, 3);
+    // An orthonormal pair of directions.
+    let basis = [0.5, 0.5, 0.5, -0.5, 0.5, 0.5, 0.5, -0.5];
+    let embed = |s: &[f64]| -> Vec<f64> {
+        let entry =
+            |i: usize, j: usize| -> f64 { (0..4).map(|p| basis[2 * i + p / 2] * s[p] * basis[2 * j + p % 2]).sum() };
+        (0..d * d).map(|p| entry((p / d).max(p % d), (p / d).min(p % d))).collect()
+    };
+    let given = set(small.chunks_exact(4).flat_map(embed).collect(), d);
+    let (large, small) = (fitted(&given, 3), fitted(&set(small, 2), 3));
+    for (a, b) in large.components.iter().zip(&small.components) {
+        assert!(close(a.cost, b.cost, 1e-9, 0.0), "{} {}", a.cost, b.cost);
+        assert!(
+            close(a.interval.1 - a.interval.0, b.interval.1 - b.interval.0, 1e-4, 0.0)
+                || !a.interval.1.is_finite()
+                || !a.interval.0.is_finite()
+        );
+    }
+    assert!(large.warnings.iter().any(|w| w.contains("vanish in 2 common directions")), "{:?}", large.warnings);
+    // New measures, also outside of the range.
+    let rows = large.transform(&given).unwrap();
+    for (row, (t, r)) in rows.iter().zip(large.components[0].times.iter().zip(&large.components[0].residuals)) {
+        assert!((row[0].time - t).abs() < 1e-9 && (row[0].residual - r).abs() < 1e-12);
+    }
+    assert!(large.transform(&set(wishart(2, 3, d, 6), d)).unwrap().iter().all(|row| row[0].residual > 0.1));
+    let said = text(&given, &Settings { components: 4, ..Settings::default() });
+    assert!(said.contains("share a null space"), "{said}");
+    let said = text(&given, &Settings { degenerate: Degenerate::Refuse, ..Settings::default() });
+    assert!(said.contains("vanish in 2 common directions"), "{said}");
+}
+
+/// Rank two of three, each with another range: a ridge with a warning, none if asked, or an error that names one.
+#[test]
+fn singular_matrices_of_different_ranges() {
+    let given = set(wishart(31, 12, 3, 2), 3);
+    let ridge = fitted(&given, 1);
+    assert!(ridge.warnings.iter().any(|w| w.contains("12 of 12 covariances are singular")), "{:?}", ridge.warnings);
+    let c = &ridge.components[0];
+    assert!(c.cost.is_finite() && c.cost <= c.tangent_cost * (1.0 + 1e-9));
+    let plain = run(&given, &Settings { degenerate: Degenerate::Reduce, ..Settings::default() });
+    check(&plain);
+    assert!(plain.warnings.iter().any(|w| w.contains("not reliable")), "{:?}", plain.warnings);
+    assert!(close(plain.components[0].cost, c.cost, 0.05, 0.0));
+    let said = text(&given, &Settings { degenerate: Degenerate::Refuse, ..Settings::default() });
+    assert!(said.contains("covariance 0: it is singular to rounding (rank 2 of 3"), "{said}");
+}
+
+/// The circle up to r = 1, where every matrix has rank one.
+#[test]
+fn the_circle_at_the_border() {
+    let mut last = f64::INFINITY;
+    for r in [0.9, 0.99, 0.999, 1.0] {
+        let model = fitted(&set(open_circle(r), 2), 2);
+        let c = &model.components[0];
+        assert!(c.cost.is_finite() && c.cost <= c.tangent_cost);
+        // The border is reached without a jump.
+        assert!(last == f64::INFINITY || (c.cost - last).abs() < 1.0, "r {r}: {} after {last}", c.cost);
+        last = c.cost;
+    }
+}
+
+/// Points and Gaussians together.
+#[test]
+fn a_single_zero_covariance() {
+    let mut covariances = wishart(4, 6, 2, 4);
+    covariances[..4].fill(0.0);
+    let model = fitted(&set(covariances, 2), 2);
+    assert!(model.components.iter().all(|c| c.cost.is_finite()));
+}
