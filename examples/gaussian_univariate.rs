@@ -1,0 +1,103 @@
+//! Univariate Gaussians: geodesic PCA among all measures on the line, which is PCA of quantile functions that must stay
+//! nondecreasing, gives the same component as among Gaussians alone (paper, Proposition "gaussian_pca").
+//!
+//! cargo run --release --example gaussian_univariate [figure.svg]
+
+mod common;
+
+use common::figure::{Axis, BLUE, FAINT, Figure, GREY, INK, path};
+use common::quantiles::Normal;
+use common::sets::{UNIVARIATE, linspace};
+use wgpca::Pool;
+use wgpca::gaussian::{Gaussians, Settings, fit};
+use wgpca::rng::{Purpose, Stream};
+
+fn main() -> common::Outcome {
+    let pool = Pool::new(0)?;
+    let normal = Normal::new(401);
+    let path = path("gaussian_univariate.svg");
+    let figure = Figure::new(&path, &[640, 640, 640])?;
+    // Deviations well above 0, then so near to 0 that the geodesic ends before it has reached every measure.
+    for (panel, shift) in [0.6, 0.0].into_iter().enumerate() {
+        let (means, deviations): (Vec<f64>, Vec<f64>) = UNIVARIATE.iter().map(|&(m, s)| (m, s + shift)).unzip();
+        let set = Gaussians::new(deviations.iter().map(|s| s * s).collect(), 1)?.with_means(means.clone())?;
+        let model = fit(&set, &Settings::default(), &pool)?;
+        let c = &model.components[0];
+        let functions: Vec<_> = means.iter().zip(&deviations).map(|(&m, &s)| normal.quantile(m, s)).collect();
+        let line = normal.line(c);
+        let clipped = c.clipped.iter().filter(|&&c| c).count();
+        println!("deviations from {:.2}; {clipped} of {} measures at an end", deviations[0], means.len());
+        println!("  cost among Gaussians            {:.12}", c.cost);
+        println!("  the same by quantile functions  {:.12}", normal.cost(&line, &functions));
+        if clipped == 0 {
+            // No constraint is active: linear PCA.
+            let linear = normal.principal_line(&functions);
+            let beyond = normal.beyond_gaussians(&linear.along);
+            println!("  linear PCA of quantile functions {:.12}", normal.cost(&linear, &functions));
+            println!("  its direction: {:.1e} off the Gaussians", normal.dot(&beyond, &beyond).sqrt());
+            println!("  cosine with our component: 1 - {:.1e}", 1.0 - normal.dot(&linear.along, &line.along).abs());
+        }
+        let mut stream = Stream::new(1, Purpose::Sample, [0; 3]);
+        let mut least = f64::INFINITY;
+        for k in 0..3000 {
+            let beside = normal.perturbed(&line, [1e-3, 1e-2, 1e-1][k % 3], &mut stream);
+            let (low, high) = beside.interval();
+            if low < high {
+                least = least.min(normal.cost(&beside, &functions) - c.cost);
+            }
+        }
+        println!("  3000 lines of other measures near it: the best costs {least:.1e} more");
+
+        let title = if clipped == 0 { "all inside" } else { "some beyond the end" };
+        let mut plane = figure.panel(
+            panel,
+            &format!("{title} ({clipped} clipped)"),
+            Axis(-1.5, 1.5, "mean"),
+            Axis(-0.2, 2.6, "standard deviation"),
+        )?;
+        plane.area(&[(-1.5, 0.0), (1.5, 0.0), (1.5, -0.2), (-1.5, -0.2)], FAINT, 1.0)?;
+        let at = |t: f64| model.inverse_transform(1, t, true).map(|(m, s)| (m[0], s[0].sqrt()));
+        let (low, high) = c.times.iter().fold((0.0f64, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
+        for ((&m, &s), &t) in means.iter().zip(&deviations).zip(&c.times) {
+            plane.line(&[(m, s), at(t)?], GREY, 2)?;
+            plane.dots(&[(m, s)], INK, 6)?;
+        }
+        let curve = [at(low - 0.05)?, at(high + 0.05)?];
+        plane.line(&curve, BLUE, 4)?;
+        if panel == 1 {
+            draw_quantiles(&figure, &normal, &functions, (low, high), &at)?;
+        }
+    }
+    println!("paper: the component among all measures on the line is one of Gaussians");
+    figure.finish(&path)
+}
+
+/// The measures and five points of the component as functions of the level.
+fn draw_quantiles(
+    figure: &Figure,
+    normal: &Normal,
+    measures: &[Vec<f64>],
+    (low, high): (f64, f64),
+    at: &dyn Fn(f64) -> wgpca::Result<(f64, f64)>,
+) -> common::Outcome {
+    let title = "quantile functions along the second";
+    let mut graphs = figure.panel(2, title, Axis(0.0, 1.0, "level u"), Axis(-3.0, 5.0, "quantile"))?;
+    let mut level = 0.0;
+    let levels = normal.mass.iter().map(|p| {
+        level += p;
+        level - 0.5 * p
+    });
+    let levels: Vec<f64> = levels.collect();
+    let graph = |f: &[f64]| -> Vec<(f64, f64)> {
+        let inside = |p: &(f64, f64)| (0.004..0.996).contains(&p.0) && (-3.0..5.0).contains(&p.1);
+        levels.iter().copied().zip(f.iter().copied()).filter(inside).collect()
+    };
+    for f in measures {
+        graphs.line(&graph(f), GREY, 1)?;
+    }
+    for t in linspace(low, high, 5) {
+        let (m, s) = at(t)?;
+        graphs.line(&graph(&normal.quantile(m, s)), BLUE, 4)?;
+    }
+    Ok(())
+}
