@@ -50,9 +50,7 @@ pub fn read_gaussians(path: &Path, files: &GaussianFiles) -> Result<Gaussians> {
     let set = Gaussians::new(stack.covariances.values, dim).map_err(|e| at(e, path, ""))?;
     let names = (0..set.len()).map(|i| name_of(path, &Part::Index(i))).collect();
     let mut set = set.with_names(names)?;
-    for (array, file, name) in
-        [(&stack.means, &files.means, "means"), (&stack.weights, &files.weights, "weights")]
-    {
+    for (array, file, name) in [(&stack.means, &files.means, "means"), (&stack.weights, &files.weights, "weights")] {
         if array.is_some() && file.is_some() {
             let problem = format!("{} holds them too; leave this option out", path.display());
             return Err(Error::parameter(name, problem));

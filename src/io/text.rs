@@ -227,7 +227,9 @@ fn find_weight(names: &[&str], wanted: Weights<'_>) -> Result<Option<usize>, Str
     };
     let found: Vec<usize> = (0..names.len()).filter(|&k| is_weight(names[k])).collect();
     match (&found[..], wanted) {
-        ([], Weights::Named(wanted)) => Err(format!("no column is called {wanted:?}; the columns are {}", names.join(", "))),
+        ([], Weights::Named(wanted)) => {
+            Err(format!("no column is called {wanted:?}; the columns are {}", names.join(", ")))
+        }
         ([], _) => Ok(None),
         (&[k], _) => Ok(Some(k)),
         _ => Err("more than one column may hold the weights; rename all but one or name the weight column".into()),

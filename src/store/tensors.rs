@@ -151,8 +151,7 @@ impl<'a> File<'a> {
 }
 
 fn broken(path: &Path, wanted: &str, what: &dyn std::fmt::Display) -> Error {
-    let problem =
-        format!("it is not a whole safetensors file of wgpca ({what}); name the {wanted} that a fit wrote");
+    let problem = format!("it is not a whole safetensors file of wgpca ({what}); name the {wanted} that a fit wrote");
     Error::file(path, "", problem)
 }
 
