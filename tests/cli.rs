@@ -1,36 +1,14 @@
 //! The command line as users and scripts see it: exit codes, the JSON and CSV contracts, errors, Ctrl-C.
 #![cfg(feature = "cli")]
 
+mod common;
+
+use common::cli::{refused, run, text, wgpca};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
-
-fn wgpca(arguments: &[&str], directory: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_wgpca")).args(arguments).current_dir(directory).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Exit code 0; standard output.
-fn run(arguments: &[&str], directory: &Path) -> String {
-    let output = wgpca(arguments, directory);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-/// Exit code 2, one line on standard error that holds each of the parts, nothing on standard output.
-fn refused(arguments: &[&str], directory: &Path, parts: &[&str]) {
-    let output = wgpca(arguments, directory);
-    let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-    assert_eq!(stderr.trim_end().lines().count(), 1, "{stderr}");
-    parts.iter().for_each(|p| assert!(stderr.contains(p), "{p:?} is not in {stderr}"));
-    assert!(output.stdout.is_empty());
-}
 
 /// Five clouds of 60 points in the plane, moved along a line, as CSV.
 fn clouds() -> TempDir {

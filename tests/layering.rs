@@ -19,9 +19,9 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("ot", &["error", "measure", "pool", "real", "rng", "simd"]),
         ("gaussian", &["error", "linalg", "measure", "numbers", "pool", "rng"]),
         ("gpca", &["error", "linalg", "measure", "nn", "numbers", "ot", "pool", "real", "rng"]),
-        ("io", &["error", "measure", "rng"]),
+        ("io", &["error", "gaussian", "measure", "rng"]),
         ("plot", &["error", "rng"]),
-        ("store", &["error", "gpca", "io", "measure", "nn", "real"]),
+        ("store", &["error", "gaussian", "gpca", "io", "measure", "nn", "real"]),
         ("cli", &[]),
         ("main", &[]),
     ])

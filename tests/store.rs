@@ -4,8 +4,9 @@
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use wgpca::gaussian::{self, Gaussians};
 use wgpca::gpca::{Event, Fit, Model, Settings, Start, fit};
-use wgpca::store::CHECKPOINT_FILE;
+use wgpca::store::{AnyModel, CHECKPOINT_FILE};
 use wgpca::{Error, Measure, Pool};
 
 fn measures() -> Vec<Measure> {
@@ -149,6 +150,159 @@ fn foreign_and_damaged_files_are_refused() {
     refused("safetensors");
     fs::remove_file(&path).unwrap();
     assert!(matches!(Model::<f32>::load(&path), Err(Error::Io { .. })));
+}
+
+/// Twelve Gaussians in R³ with or without means.
+fn gaussians(means: bool) -> Gaussians {
+    let value = |k: usize| (k as f64 * 0.618).fract() - 0.5;
+    let covariance = |i: usize| -> Vec<f64> {
+        let l: Vec<f64> = (0..9).map(|p| value(9 * i + p) + f64::from(u8::from(p % 4 == 0))).collect();
+        (0..9).map(|p| (0..3).map(|k| l[p / 3 * 3 + k] * l[p % 3 * 3 + k]).sum()).collect()
+    };
+    let set = Gaussians::new((0..12).flat_map(covariance).collect(), 3).unwrap();
+    let set = set.with_names((0..12).map(|i| format!("measure {i}, \"ä\"")).collect()).unwrap();
+    if means { set.with_means((0..36).map(|k| 7.0 + value(k)).collect()).unwrap() } else { set }
+}
+
+fn gaussian_model(means: bool) -> gaussian::Model {
+    let settings = gaussian::Settings { components: 2, starts: 3, certify: means, ..Default::default() };
+    gaussian::fit(&gaussians(means), &settings, &Pool::new(1).unwrap()).unwrap()
+}
+
+#[test]
+fn a_saved_model_of_gaussians_is_the_same_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("g.safetensors");
+    for means in [false, true] {
+        let model = gaussian_model(means);
+        model.save(&path).unwrap();
+        let again = gaussian::Model::load(&path).unwrap();
+        assert_eq!(again, model);
+        let set = gaussians(means);
+        assert_eq!(again.transform(&set).unwrap(), model.transform(&set).unwrap());
+        assert_eq!(again.sample(2, 0.1, 9, 3, true).unwrap(), model.sample(2, 0.1, 9, 3, true).unwrap());
+        let bytes = fs::read(&path).unwrap();
+        again.save(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+    // One direction of change: an interval with an infinite end comes back.
+    let line = Gaussians::new(vec![1.0, 4.0, 9.0], 1).unwrap();
+    let model = gaussian::fit(&line, &Default::default(), &Pool::new(1).unwrap()).unwrap();
+    assert!(model.components[0].interval.0.is_infinite() || model.components[0].interval.1.is_infinite());
+    model.save(&path).unwrap();
+    assert_eq!(gaussian::Model::load(&path).unwrap(), model);
+}
+
+#[test]
+fn metadata_of_gaussians_is_what_the_page_on_model_files_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("g.safetensors");
+    let model = gaussian_model(true);
+    model.save(&path).unwrap();
+    let (header, data) = header(&path);
+    let document: Value = serde_json::from_str(header["__metadata__"]["wgpca"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&document["format"], &document["kind"], &document["dtype"]),
+        (&"1.0".into(), &"gaussian".into(), &"f64".into())
+    );
+    assert_eq!(document["dim"], 3);
+    let content = &document["content"];
+    assert_eq!((&content["centred"], &content["status"]), (&false.into(), &"converged".into()));
+    assert_eq!(content["settings"]["degenerate"]["ridge"], 1e-8);
+    assert_eq!(content["components"][1]["times"].as_array().unwrap().len(), 12);
+    assert_eq!(content["components"][1]["starts"].as_array().unwrap().len(), model.components[1].starts.len());
+    for (name, length) in [("a", 9), ("x", 9), ("mean", 3), ("velocity", 3)] {
+        let array = &header[format!("component.2.{name}")];
+        assert_eq!((&array["dtype"], &array["shape"][0]), (&"F64".into(), &length.into()), "{name}");
+    }
+    // The arrays are raw doubles.
+    let at = header["component.1.x"]["data_offsets"][0].as_u64().unwrap() as usize;
+    let first = f64::from_le_bytes(data[at..at + 8].try_into().unwrap());
+    assert_eq!(first, model.components[0].x[0]);
+    assert!(header["barycentre.covariance"].is_object() && header["barycentre.mean"].is_object());
+}
+
+#[test]
+fn kinds_of_models_are_told_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let (g, c) = (directory.path().join("g.safetensors"), directory.path().join("c.safetensors"));
+    let (gaussian_model, cloud_model) = (gaussian_model(false), model::<f32>());
+    gaussian_model.save(&g).unwrap();
+    cloud_model.save(&c).unwrap();
+    assert_eq!(AnyModel::load(&g).unwrap(), AnyModel::<f32>::Gaussian(gaussian_model));
+    assert_eq!(AnyModel::load(&c).unwrap(), AnyModel::Clouds(cloud_model));
+    let said = |error: Error| error.to_string();
+    let text = said(Model::<f32>::load(&g).unwrap_err());
+    assert!(text.contains("g.safetensors") && text.contains("it holds a model of Gaussians, not a model"), "{text}");
+    let text = said(gaussian::Model::load(&c).unwrap_err());
+    assert!(text.contains("it holds a model, not a model of Gaussians"), "{text}");
+    rewrite(&g, |d| d["kind"] = "checkpoint".into());
+    let text = said(AnyModel::<f32>::load(&g).unwrap_err());
+    assert!(text.contains("it holds a checkpoint, not a model"), "{text}");
+}
+
+/// Whatever happens to a file, reading it, and using what could be read, ends in a result or an error of one line.
+#[test]
+fn damaged_models_of_gaussians_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("g.safetensors");
+    gaussian_model(true).save(&path).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let refused = |what: &str| {
+        let error = AnyModel::<f32>::load(&path).unwrap_err();
+        assert!(matches!(error, Error::File { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("g.safetensors") && text.contains(what) && !text.contains('\n'), "{text}");
+    };
+    let changes: [(&str, &dyn Fn(&mut Value)); 9] = [
+        ("2.0", &|d| d["format"] = "2.0".into()),
+        ("dimension", &|d| d["content"]["dim"] = 4.into()),
+        ("dimension", &|d| d["content"]["dim"] = u64::MAX.into()),
+        ("unit", &|d| d["content"]["unit"] = 0.into()),
+        ("weights", &|d| d["content"]["weights"] = vec![1.0].into()),
+        ("tolerance", &|d| d["content"]["settings"]["tolerance"] = 2.into()),
+        ("interval", &|d| d["content"]["components"][1]["interval"] = vec!["inf", "NaN"].into()),
+        ("times", &|d| d["content"]["components"][1]["times"] = vec![1.0].into()),
+        ("no components", &|d| d["content"]["components"] = Value::Array(vec![])),
+    ];
+    for (what, change) in changes {
+        fs::write(&path, &whole).unwrap();
+        rewrite(&path, change);
+        refused(what);
+    }
+    for length in (0..whole.len()).step_by(7).chain([whole.len() - 1]) {
+        fs::write(&path, &whole[..length]).unwrap();
+        refused("");
+    }
+    let (header, _) = {
+        fs::write(&path, &whole).unwrap();
+        header(&path)
+    };
+    let mut bytes = whole.clone();
+    let start = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize + 8;
+    let at = start + header["component.2.x"]["data_offsets"][0].as_u64().unwrap() as usize;
+    bytes[at..at + 8].copy_from_slice(&f64::NAN.to_le_bytes());
+    fs::write(&path, &bytes).unwrap();
+    refused("component 2");
+
+    let set = gaussians(true);
+    let mut usable = 0;
+    for k in 0..3000u64 {
+        let mut bytes = whole.clone();
+        let place = (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % bytes.len();
+        bytes[place] ^= 1 << (k % 8);
+        fs::write(&path, &bytes).unwrap();
+        match AnyModel::<f32>::load(&path) {
+            Err(e) => assert!(!e.to_string().contains('\n')),
+            Ok(AnyModel::Clouds(_)) => panic!("a model of clouds"),
+            Ok(AnyModel::Gaussian(model)) => {
+                usable += 1;
+                let used = (model.transform(&set), model.evaluate(&set), model.sample(1, 0.0, 3, 0, true));
+                drop(used);
+            }
+        }
+    }
+    assert!(usable > 100, "{usable}");
 }
 
 /// Saved after every single piece of work and resumed from each of a few: bit for bit the uninterrupted fit.

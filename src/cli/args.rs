@@ -2,6 +2,7 @@
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use wgpca::gaussian::Degenerate;
 use wgpca::gpca::Start;
 
 /// Geodesic principal components of probability measures in Wasserstein space.
@@ -20,6 +21,11 @@ pub enum Command {
     /// Fit components to measures; writes a model and a picture.
     #[command(after_help = "Example:\n  wgpca fit data/chairs -o chairs.safetensors --components 2")]
     Fit(Box<Fit>),
+    /// Fit components to Gaussian measures, exactly; writes a model and a picture.
+    #[command(
+        after_help = "Example:\n  wgpca gaussian data/weather/covariances.npy --names data/weather/states.txt -o weather.safetensors --components 2"
+    )]
+    Gaussian(Box<Gaussian>),
     /// Project measures on a model's components (CSV: name, t1, residual1, t2, …).
     #[command(after_help = "Example:\n  wgpca transform chairs.safetensors data/chairs/oak_chair.npy")]
     Transform(Transform),
@@ -37,15 +43,14 @@ pub enum Command {
     /// Sinkhorn divergence between two clouds, and its gradient.
     #[command(after_help = "Example:\n  wgpca sinkhorn x.npy y.npy --epsilon 0.05 --gradient dx.npy --json")]
     Sinkhorn(Sinkhorn),
+    /// Bures–Wasserstein distance between two covariance matrices, and the Monge map.
+    #[command(after_help = "Example:\n  wgpca bures a.npy b.csv --json")]
+    Bures(Bures),
 }
 
-/// Measures to read.
+/// How clouds are read.
 #[derive(Group)]
-pub struct Inputs {
-    /// Files (npy, npz, csv, tsv, txt, xyz, dat, ply, off) or directories (there all but tsv and dat). A stack
-    /// (n, m, d) is n measures.
-    #[arg(required = true, value_name = "INPUT")]
-    pub inputs: Vec<PathBuf>,
+pub struct Reading {
     /// Draw N points by area from the faces of ply and off meshes instead of taking their vertices.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = positive)]
     pub surface: Option<usize>,
@@ -55,6 +60,26 @@ pub struct Inputs {
     /// Column of a text file, or vertex property of a ply file, that holds weights.
     #[arg(long, value_name = "NAME")]
     pub weight_column: Option<String>,
+}
+
+/// How Gaussians are read.
+#[derive(Group)]
+pub struct Gaussians {
+    /// The inputs are clouds, as fit reads them: take their means and covariances.
+    #[arg(long)]
+    pub from_samples: bool,
+    /// With --from-samples, leave the means out.
+    #[arg(long, requires = "from_samples")]
+    pub centred: bool,
+    /// Means of the measures, n x d (npy or text); without them all are centred.
+    #[arg(long, value_name = "FILE", conflicts_with = "from_samples")]
+    pub means: Option<PathBuf>,
+    /// Weights of the measures (npy or text), normalised to the sum n.
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// Names of the measures, one a line.
+    #[arg(long, value_name = "FILE")]
+    pub names: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -77,8 +102,12 @@ pub enum Orthogonality {
 
 #[derive(Group)]
 pub struct Fit {
+    /// Files (npy, npz, csv, tsv, txt, xyz, dat, ply, off) or directories (there all but tsv and dat). A stack
+    /// (n, m, d) is n measures.
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
     #[command(flatten)]
-    pub inputs: Inputs,
+    pub reading: Reading,
     /// Where the model goes; the picture goes beside it with the ending svg.
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
@@ -139,11 +168,69 @@ pub struct Fit {
 }
 
 #[derive(Group)]
+pub struct Gaussian {
+    /// Covariances (n, d, d) in an npy or npz; with --from-samples clouds, as fit reads them.
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub gaussians: Gaussians,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Where the model goes; the picture goes beside it with the ending svg.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Number of components, at most d(d + 1)/2, and d more with means.
+    #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = positive)]
+    pub components: usize,
+    /// Starts of each component.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = positive)]
+    pub starts: usize,
+    /// Seed of the random ones.
+    #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
+    pub seed: u64,
+    /// What to do about singular covariances: reduce (leave out common null directions, exact), ridge or ridge(R) (the
+    /// same, and seek geodesics with R times the mean eigenvalue added; R is 1e-8), refuse.
+    #[arg(long, value_name = "HOW", default_value = "ridge", value_parser = degenerate)]
+    pub degenerate: Degenerate,
+    /// Evaluations of the cost that a start may use.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 500, value_parser = positive)]
+    pub max_evaluations: usize,
+    /// A start has converged when a renewed search lowers the cost by less than this share.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 1e-9)]
+    pub tolerance: f64,
+    /// Prove by branch and bound that every projection is the nearest point.
+    #[arg(long)]
+    pub certify: bool,
+    /// Threads; 0 takes all that this process may use. Results do not depend on it.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
+    pub threads: usize,
+    /// One JSON object instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Group)]
+pub struct Bures {
+    /// A covariance, d x d (npy or text).
+    pub a: PathBuf,
+    /// A covariance of the same size.
+    pub b: PathBuf,
+    /// One JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Group)]
 pub struct Transform {
     /// Model file.
     pub model: PathBuf,
+    /// What the command that fitted the model reads: clouds, or covariances (with --from-samples, clouds).
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
     #[command(flatten)]
-    pub inputs: Inputs,
+    pub gaussians: Gaussians,
+    #[command(flatten)]
+    pub reading: Reading,
     /// Threads; 0 takes all that this process may use.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
@@ -177,9 +264,14 @@ pub struct Sample {
 pub struct Evaluate {
     /// Model file.
     pub model: PathBuf,
+    /// What the command that fitted the model reads: clouds, or covariances (with --from-samples, clouds).
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
     #[command(flatten)]
-    pub inputs: Inputs,
-    /// Points on either side of a solve.
+    pub gaussians: Gaussians,
+    #[command(flatten)]
+    pub reading: Reading,
+    /// Points on either side of a solve; unused for Gaussians.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 512, value_parser = positive)]
     pub points: usize,
     /// Threads; 0 takes all that this process may use.
@@ -232,6 +324,18 @@ fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n) if n > 0 => Ok(n),
         _ => Err("give a whole number above 0".into()),
+    }
+}
+
+fn degenerate(text: &str) -> Result<Degenerate, String> {
+    let ridge = |text: &str| text.strip_prefix("ridge(").and_then(|t| t.strip_suffix(')')).and_then(|t| t.parse().ok());
+    match text {
+        "reduce" => Ok(Degenerate::Reduce),
+        "refuse" => Ok(Degenerate::Refuse),
+        "ridge" => Ok(Degenerate::Ridge(1e-8)),
+        _ => {
+            ridge(text).map(Degenerate::Ridge).ok_or("give reduce, refuse, ridge, or ridge(R) as in ridge(1e-6)".into())
+        }
     }
 }
 

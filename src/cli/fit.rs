@@ -3,7 +3,7 @@
 use super::args::{Fit as Arguments, Orthogonality, Preset};
 use super::output::{component, components, emit, line};
 use super::progress::Progress;
-use super::{Exit, Talk, picture, pool, read, rows};
+use super::{Exit, Talk, picture, pool, read, rows, title};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,8 +21,9 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     if !(args.checkpoint_every >= 0.0) {
         return Err(Error::parameter("checkpoint-every", "give a number of seconds of at least 0"));
     }
-    writable(&args.output, &args.inputs.inputs)?;
-    let measures = read(&args.inputs)?;
+    let inputs: Vec<&Path> = args.inputs.iter().map(PathBuf::as_path).collect();
+    rows::check_model(&args.output, &inputs)?;
+    let measures = read(&args.inputs, &args.reading)?;
     let mut fit = match &args.resume {
         Some(directory) => Fit::<f32>::resume(&measures, directory)?,
         None => Fit::<f32>::new(&measures, &settings)?,
@@ -50,7 +51,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let model = fit.into_model()?;
     model.save(&args.output)?;
     let picture_path = args.output.with_extension("svg");
-    picture::write(&picture_path, &model, title(args))?;
+    picture::clouds(&picture_path, &model, title(&args.inputs))?;
     report(&model, args, &picture_path, progress.seconds(), talk)?;
     let settled = |c: &Component<f32>| c.open_solves == 0 && c.status == FitStatus::Completed;
     Ok(if model.components.iter().all(settled) { Exit::Done } else { Exit::NotConverged })
@@ -87,7 +88,7 @@ fn interrupted(fit: &mut Fit<f32>, args: &Arguments, talk: Talk) -> Result<Exit>
     if args.json {
         line(json!({ "event": "interrupted", "checkpoint": file }))?;
     }
-    let inputs: Vec<String> = args.inputs.inputs.iter().map(|p| p.display().to_string()).collect();
+    let inputs: Vec<String> = args.inputs.iter().map(|p| p.display().to_string()).collect();
     talk.say(format!(
         "stopped; {} holds where the fit stands. To go on:\n  wgpca fit {} -o {} --resume {}",
         file.display(),
@@ -120,27 +121,6 @@ fn report(model: &Model<f32>, args: &Arguments, picture: &Path, seconds: f64, ta
         talk.say(format!("the checkpoint in {} is no longer needed", directory.display()));
     }
     Ok(())
-}
-
-fn title(args: &Arguments) -> String {
-    let name =
-        |p: &PathBuf| p.file_stem().map_or_else(|| p.display().to_string(), |s| s.to_string_lossy().into_owned());
-    let names: Vec<String> = args.inputs.inputs.iter().take(3).map(name).collect();
-    let more = args.inputs.inputs.len().saturating_sub(3);
-    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
-}
-
-/// Says before an hour of work, not after it, that the model cannot be written.
-fn writable(output: &Path, inputs: &[PathBuf]) -> Result<()> {
-    let ending = output.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    if ending == "svg" {
-        let problem =
-            "the picture of the fit takes this name; name the model otherwise, for instance model.safetensors";
-        return Err(Error::file(output, "", problem));
-    }
-    let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
-    rows::spare(output, &inputs)?;
-    check_writable(output)
 }
 
 fn settings(args: &Arguments) -> Settings {

@@ -2,20 +2,49 @@
 
 use super::args::Info;
 use super::output::{component, components, emit, line, short};
-use super::{Exit, load};
+use super::{Exit, gaussian, load};
 use serde_json::json;
 use wgpca::Result;
+use wgpca::gpca::Model;
 use wgpca::ot::Epsilon;
+use wgpca::store::AnyModel;
 
 pub fn run(args: &Info) -> Result<Exit> {
-    let model = load(&args.model)?;
+    match load(&args.model)? {
+        AnyModel::Clouds(model) => clouds(&model, args.json),
+        AnyModel::Gaussian(model) => gaussians(&model, args.json),
+    }
+}
+
+fn gaussians(model: &wgpca::gaussian::Model, json: bool) -> Result<Exit> {
+    if json {
+        line(gaussian::object_of(model))?;
+        return Ok(Exit::Done);
+    }
+    let (centred, s) = (if model.centred { "centred " } else { "" }, &model.settings);
+    let mut text = format!(
+        "{} {centred}Gaussians in R^{}, {} starts, seed {}\n\
+         times are arc lengths in units of the data; costs are sums of squared distances\n\n",
+        model.names.len(),
+        model.dim(),
+        s.starts,
+        s.seed
+    );
+    text += &gaussian::text_of(model);
+    gaussian::warnings(model).for_each(|w| text += &format!("{w}\n"));
+    emit(&text)?;
+    Ok(Exit::Done)
+}
+
+fn clouds(model: &Model<f32>, json: bool) -> Result<Exit> {
     let architecture = model.components.first().map(|c| &c.geodesic.architecture);
     let epsilon = match model.sinkhorn.epsilon {
         Epsilon::Fixed(value) => short(value),
         Epsilon::Auto { scale } => format!("{scale} E|y - y'|²"),
     };
-    if args.json {
+    if json {
         line(json!({
+            "kind": "model",
             "dim": model.dim(),
             "preset": model.preset.name(),
             "seed": model.seed,
@@ -46,7 +75,7 @@ pub fn run(args: &Info) -> Result<Exit> {
         text += if a.residual { ", with affine and quadratic terms\n" } else { "\n" };
     }
     text += "times are arc lengths in units of the data; costs are sums of squared distances\n\n";
-    text += &components(&model);
+    text += &components(model);
     for (k, c) in model.components.iter().enumerate() {
         for warning in &c.warnings {
             text += &format!("component {}: {warning}\n", k + 1);

@@ -1,8 +1,10 @@
 //! The command line: arguments, one module a command, and what they share.
 
 mod args;
+mod bures;
 mod evaluate;
 mod fit;
+mod gaussian;
 mod info;
 mod output;
 mod picture;
@@ -12,9 +14,13 @@ mod sample;
 mod sinkhorn;
 mod transform;
 
-use args::{Args, Command};
+use args::{Args, Command, Gaussians, Reading};
 use clap::Parser;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use wgpca::gaussian::Gaussians as Set;
+use wgpca::io::{GaussianFiles, ReadOptions, read_gaussians, read_measures};
+use wgpca::store::AnyModel;
 use wgpca::{Error, Measure, Pool, Result};
 
 /// How a command ended, if not by an error.
@@ -30,11 +36,13 @@ pub fn main() -> ExitCode {
     let talk = Talk { quiet: args.quiet };
     let result = match args.command {
         Command::Fit(a) => fit::run(&a, talk),
+        Command::Gaussian(a) => gaussian::run(&a, talk),
         Command::Transform(a) => transform::run(&a, talk),
         Command::Sample(a) => sample::run(&a, talk),
         Command::Evaluate(a) => evaluate::run(&a, talk),
         Command::Info(a) => info::run(&a),
         Command::Sinkhorn(a) => sinkhorn::run(&a, talk),
+        Command::Bures(a) => bures::run(&a, talk),
     };
     match result {
         Ok(Exit::Done) => ExitCode::SUCCESS,
@@ -70,20 +78,67 @@ impl Talk {
 }
 
 /// The measures of the inputs.
-fn read(inputs: &args::Inputs) -> Result<Vec<Measure>> {
-    let options = wgpca::io::ReadOptions {
-        surface: inputs.surface,
-        weight_column: inputs.weight_column.clone(),
-        seed: inputs.surface_seed,
-    };
-    wgpca::io::read_measures(&inputs.inputs, &options)
+fn read(inputs: &[PathBuf], how: &Reading) -> Result<Vec<Measure>> {
+    let options =
+        ReadOptions { surface: how.surface, weight_column: how.weight_column.clone(), seed: how.surface_seed };
+    read_measures(inputs, &options)
 }
 
-/// A model in the precision of the engine's fits.
-fn load(path: &std::path::Path) -> Result<wgpca::gpca::Model<f32>> {
-    wgpca::gpca::Model::load(path)
+/// The clouds for a model of clouds; what says how Gaussians are read has no place there.
+fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians) -> Result<Vec<Measure>> {
+    let Gaussians { from_samples, centred: _, means, weights, names } = gaussians;
+    for (name, given) in [
+        ("from-samples", *from_samples),
+        ("means", means.is_some()),
+        ("weights", weights.is_some()),
+        ("names", names.is_some()),
+    ] {
+        if given {
+            return Err(Error::parameter(name, "the model is one of point clouds; leave this option out"));
+        }
+    }
+    read(inputs, how)
+}
+
+/// The Gaussians of the inputs: covariances, or those of clouds.
+fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians) -> Result<Set> {
+    let Gaussians { from_samples, centred, means, weights, names } = gaussians;
+    let files = GaussianFiles { means: means.clone(), weights: weights.clone(), names: names.clone() };
+    if *from_samples {
+        let mut set = Set::from_measures(&read(inputs, how)?)?;
+        if *centred {
+            set = Set::new(set.covariances().to_vec(), set.dim())?.with_names(set.names().to_vec())?;
+        }
+        return files.attach(set);
+    }
+    for (name, given) in [("surface", how.surface.is_some()), ("weight-column", how.weight_column.is_some())] {
+        if given {
+            return Err(Error::parameter(name, "covariances are read, no clouds; leave it out or add --from-samples"));
+        }
+    }
+    match inputs {
+        [file] => read_gaussians(file, &files),
+        _ => {
+            let problem = "the covariances of all measures stand in one file; for files of points add --from-samples";
+            Err(Error::file(&inputs[1], "", problem))
+        }
+    }
+}
+
+/// A model, of clouds in the precision of the engine's fits.
+fn load(path: &Path) -> Result<AnyModel<f32>> {
+    AnyModel::load(path)
 }
 
 fn pool(threads: usize) -> Result<Pool> {
     Pool::new(threads)
+}
+
+/// How a run is called after its inputs.
+fn title(inputs: &[PathBuf]) -> String {
+    let name =
+        |p: &PathBuf| p.file_stem().map_or_else(|| p.display().to_string(), |s| s.to_string_lossy().into_owned());
+    let names: Vec<String> = inputs.iter().take(3).map(name).collect();
+    let more = inputs.len().saturating_sub(3);
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
 }

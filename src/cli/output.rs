@@ -21,6 +21,11 @@ pub fn finite(value: f64) -> Value {
     if value.is_finite() { json!(value) } else { Value::Null }
 }
 
+/// A matrix as a list of rows.
+pub fn matrix(values: &[f64], columns: usize) -> Value {
+    values.chunks_exact(columns).map(|row| row.iter().map(|&x| finite(x)).collect::<Value>()).collect()
+}
+
 /// A component as machines read it: the same in `fit`, `info` and `evaluate`.
 pub fn component(c: &Component<f32>) -> Value {
     json!({

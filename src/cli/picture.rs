@@ -1,36 +1,99 @@
-//! The picture of a fit: samples along each component, and the measures in the plane of the first two times.
+//! The picture of a fit: each component over the times of the measures, and the measures in the plane of the first two
+//! times; of Gaussians also costs and, in the plane, the cone of covariances.
 
 use std::path::Path;
 use wgpca::Result;
-use wgpca::gpca::{Component, Model};
+use wgpca::gaussian::{self, Gaussians};
+use wgpca::gpca::Model;
 use wgpca::io::write_atomic;
-use wgpca::plot::{Mark, Panel, Strip, picture};
+use wgpca::plot::{Curve, Mark, Matrix2, Panel, Shown, Strip, Summary, gaussian_picture, picture};
 
 /// Panels of a strip and points of a panel.
 const PANELS: usize = 7;
 const POINTS: usize = 400;
+/// Components of Gaussians drawn as strips.
+const STRIPS: usize = 6;
+/// Points of a curve.
+const CURVE: usize = 120;
 
-/// Writes the picture; nothing half-written is left.
-pub fn write(path: &Path, model: &Model<f32>, title: String) -> Result<()> {
-    let strips = model.components.iter().enumerate().map(|(k, c)| strip(model, k, c)).collect::<Result<Vec<_>>>()?;
-    let second = model.components.get(1);
-    let marks: Vec<Mark> = model
-        .names
-        .iter()
-        .enumerate()
-        .map(|(i, name)| Mark { name: name.clone(), t1: model.components[0].times[i], t2: second.map(|c| c.times[i]) })
-        .collect();
+/// Writes the picture of a fit to clouds; nothing half-written is left.
+pub fn clouds(path: &Path, model: &Model<f32>, title: String) -> Result<()> {
+    let components = model.components.iter().enumerate();
+    let strips = components.map(|(k, c)| {
+        // The same points of ρ in every panel, so that mass can be followed.
+        let shown = |time| Ok(Shown::Points(model.sample(k + 1, time, POINTS, model.seed, true)?));
+        strip(k, c.explained, &c.times, &shown)
+    });
+    let strips = strips.collect::<Result<Vec<_>>>()?;
+    let marks = marks(&model.names, &model.components[0].times, model.components.get(1).map(|c| &c.times[..]));
     write_atomic(path, picture(&title, model.dim(), &strips, &marks)?.as_bytes())
 }
 
-/// Equal steps over the span of the training times; the same points of ρ in every panel, so that mass can be followed.
-fn strip(model: &Model<f32>, k: usize, c: &Component<f32>) -> Result<Strip> {
-    let low = c.times.iter().fold(f64::INFINITY, |a, &t| a.min(t));
-    let high = c.times.iter().fold(f64::NEG_INFINITY, |a, &t| a.max(t));
+/// Writes the picture of a fit to Gaussians; nothing half-written is left.
+pub fn gaussians(path: &Path, model: &gaussian::Model, set: &Gaussians, title: String) -> Result<()> {
+    let components = model.components.iter().take(STRIPS).enumerate();
+    let strips = components.map(|(k, c)| {
+        let shown = |time| {
+            if model.dim() > 2 {
+                return Ok(Shown::Points(model.sample(k + 1, time, POINTS, model.settings.seed, true)?));
+            }
+            let (mean, covariance) = model.inverse_transform(k + 1, time, true)?;
+            Ok(Shown::Gaussian { mean, covariance })
+        };
+        strip(k, c.explained, &c.times, &shown)
+    });
+    let strips = strips.collect::<Result<Vec<_>>>()?;
+    let marks = marks(&model.names, &model.components[0].times, model.components.get(1).map(|c| &c.times[..]));
+    let mut summary = Summary {
+        costs: model.components.iter().map(|c| (c.cost, c.tangent_cost)).collect(),
+        barycentre_cost: model.barycentre.cost,
+        ..Summary::default()
+    };
+    if model.dim() == 2 {
+        summary.covariances = (0..set.len()).map(|i| upper(set.covariance(i))).collect();
+        summary.barycentre = Some(upper(&model.barycentre.covariance));
+        summary.curves = (0..model.components.len()).map(|k| curve(model, k)).collect::<Result<_>>()?;
+    }
+    write_atomic(path, gaussian_picture(&title, model.dim(), &strips, &marks, &summary)?.as_bytes())
+}
+
+/// (smallest, largest).
+fn span(times: &[f64]) -> (f64, f64) {
+    times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &t| (low.min(t), high.max(t)))
+}
+
+/// Equal steps over the span of the training times.
+fn strip(k: usize, explained: Option<f64>, times: &[f64], shown: &dyn Fn(f64) -> Result<Shown>) -> Result<Strip> {
+    let (low, high) = span(times);
     let panel = |p: usize| {
         let time = low + (high - low) * p as f64 / (PANELS - 1) as f64;
-        Ok(Panel { time, points: model.sample(k + 1, time, POINTS, model.seed, true)? })
+        Ok(Panel { time, shown: shown(time)? })
     };
     let panels = (0..PANELS).map(panel).collect::<Result<Vec<_>>>()?;
-    Ok(Strip { component: k + 1, explained: c.explained, panels })
+    Ok(Strip { component: k + 1, explained, panels })
+}
+
+fn marks(names: &[String], first: &[f64], second: Option<&[f64]>) -> Vec<Mark> {
+    let mark = |(i, name): (usize, &String)| Mark { name: name.clone(), t1: first[i], t2: second.map(|t| t[i]) };
+    names.iter().enumerate().map(mark).collect()
+}
+
+fn upper(covariance: &[f64]) -> Matrix2 {
+    [covariance[0], covariance[1], covariance[3]]
+}
+
+/// A component of plane covariances: over the times of the measures, and to the ends of its interval, or as far again
+/// where it has none.
+fn curve(model: &gaussian::Model, k: usize) -> Result<Curve> {
+    let c = &model.components[k];
+    let (low, high) = span(&c.times);
+    let reach = (high - low).max(1e-12 * high.abs());
+    let along = |from: f64, to: f64| {
+        let at = |p: usize| from + (to - from) * p as f64 / (CURVE - 1) as f64;
+        let matrix = |p: usize| Ok(upper(&model.inverse_transform(k + 1, at(p), true)?.1));
+        (0..CURVE).map(matrix).collect::<Result<Vec<_>>>()
+    };
+    let end = |end: f64, otherwise: f64| if end.is_finite() { end } else { otherwise };
+    let outer = along(end(c.interval.0, low - reach), end(c.interval.1, high + reach))?;
+    Ok(Curve { component: k + 1, inner: along(low, high)?, outer })
 }

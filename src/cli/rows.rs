@@ -1,4 +1,4 @@
-//! Points and gradients to files.
+//! Points, gradients and models to files.
 
 use super::output::exact;
 use std::path::Path;
@@ -35,6 +35,18 @@ pub fn spare(output: &Path, inputs: &[&Path]) -> Result<()> {
         return Err(Error::file(output, "", "it is one of the inputs and would be overwritten; name another file"));
     }
     Ok(())
+}
+
+/// Says before an hour of work, not after it, that a model cannot be written.
+pub fn check_model(output: &Path, inputs: &[&Path]) -> Result<()> {
+    let ending = output.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    if ending == "svg" {
+        let problem =
+            "the picture of the fit takes this name; name the model otherwise, for instance model.safetensors";
+        return Err(Error::file(output, "", problem));
+    }
+    spare(output, inputs)?;
+    check_writable(output)
 }
 
 /// Rows of `d` numbers as text, with a header.

@@ -2,41 +2,77 @@
 
 use super::args::Transform;
 use super::output::{emit, exact};
-use super::{Exit, Talk, load, pool, read};
+use super::{Exit, Talk, load, pool, read_as_gaussians, read_clouds};
 use std::fmt::Write;
-use wgpca::Result;
 use wgpca::ot::Status;
+use wgpca::store::AnyModel;
+use wgpca::{Measure, Result};
+
+/// Where a measure projects on a component.
+struct Foot {
+    time: f64,
+    residual: f64,
+    at_end: bool,
+    settled: bool,
+}
 
 pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
-    let model = load(&args.model)?;
-    let measures = read(&args.inputs)?;
-    let rows = pool(args.threads)?.run(|| model.transform(&measures))?;
+    let (components, names, rows) = project(args)?;
     let mut text = String::from("name");
-    (1..=model.components.len()).for_each(|k| write!(text, ",t{k},residual{k}").expect("a string takes everything"));
+    (1..=components).for_each(|k| write!(text, ",t{k},residual{k}").expect("a string takes everything"));
     text.push('\n');
-    let (mut open, mut ends) = (0, vec![0; model.components.len()]);
-    for (measure, row) in measures.iter().zip(&rows) {
-        text += &field(measure.name());
+    let (mut open, mut ends) = (0, vec![0; components]);
+    for (name, row) in names.iter().zip(&rows) {
+        text += &field(name);
         for (p, ends) in row.iter().zip(&mut ends) {
             write!(text, ",{},{}", exact(p.time), exact(p.residual)).expect("a string takes everything");
             *ends += usize::from(p.at_end);
         }
         text.push('\n');
-        open += usize::from(row.iter().any(|p| p.status != Status::Converged));
+        open += usize::from(row.iter().any(|p| !p.settled));
     }
     emit(&text)?;
     for (k, ends) in ends.iter().enumerate().filter(|(_, ends)| **ends > 0) {
         talk.warn(format!(
             "{ends} of {} measures project to an end of the interval of component {}: the geodesic cannot go on to them",
-            measures.len(),
+            names.len(),
             k + 1
         ));
     }
     if open > 0 {
-        talk.warn(format!("the solves of {open} of {} measures did not reach their tolerance", measures.len()));
+        talk.warn(format!("the solves of {open} of {} measures did not reach their tolerance", names.len()));
         return Ok(Exit::NotConverged);
     }
     Ok(Exit::Done)
+}
+
+/// Number of components, names of the measures, and a row for each.
+fn project(args: &Transform) -> Result<(usize, Vec<String>, Vec<Vec<Foot>>)> {
+    let pool = pool(args.threads)?;
+    Ok(match load(&args.model)? {
+        AnyModel::Clouds(model) => {
+            let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
+            let foot = |p: wgpca::gpca::Projection| {
+                let settled = p.status == Status::Converged;
+                Foot { time: p.time, residual: p.residual, at_end: p.at_end, settled }
+            };
+            let rows = pool.run(|| model.transform(&measures))?;
+            let names = measures.iter().map(Measure::name).map(String::from).collect();
+            (model.components.len(), names, rows.into_iter().map(|r| r.into_iter().map(foot).collect()).collect())
+        }
+        AnyModel::Gaussian(model) => {
+            let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
+            let foot = |p: wgpca::gaussian::Projection| Foot {
+                time: p.time,
+                residual: p.residual,
+                at_end: p.clipped,
+                settled: true,
+            };
+            let rows = pool.run(|| model.transform(&set))?;
+            let names = set.names().to_vec();
+            (model.components.len(), names, rows.into_iter().map(|r| r.into_iter().map(foot).collect()).collect())
+        }
+    })
 }
 
 /// A CSV field, quoted where it must be.

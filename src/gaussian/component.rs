@@ -27,12 +27,16 @@ pub struct StartReport {
 #[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 pub struct Component {
     /// A, row-major d × d, symmetric positive semi-definite: the root of the covariance at time 0.
+    #[cfg_attr(feature = "io", serde(skip))]
     pub a: Vec<f64>,
     /// X, row-major d × d, horizontal at A: X = KA with K symmetric.
+    #[cfg_attr(feature = "io", serde(skip))]
     pub x: Vec<f64>,
     /// m; zeros if the measures are centred.
+    #[cfg_attr(feature = "io", serde(skip))]
     pub mean: Vec<f64>,
     /// v; zeros if the measures are centred.
+    #[cfg_attr(feature = "io", serde(skip))]
     pub velocity: Vec<f64>,
     /// Interval on which the curve is a geodesic; it may be infinite on either side. At a finite end the covariance is
     /// singular.
@@ -45,8 +49,10 @@ pub struct Component {
     /// Whether a time is an end of the interval: the geodesic cannot go on to the measure.
     pub clipped: Vec<bool>,
     /// `F = Σ_i w_i min_t W₂²`: the residuals by their weights, which are 1 each unless given.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub cost: f64,
     /// The same for tangent PCA: the geodesic from the barycentre along the principal direction of this number.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub tangent_cost: f64,
     /// (barycentre − cost) / barycentre, with the cost of the barycentre; none if the measures do not differ.
     pub explained: Option<f64>,
@@ -55,10 +61,13 @@ pub struct Component {
     /// Squared distance of the two there.
     pub intersection: Option<f64>,
     /// `|XᵀA − AᵀX| / |X||A|`.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub horizontality: f64,
     /// `||X|² + |v|² − 1|`.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub unit_norm: f64,
     /// The largest |cosine| with an earlier component at the common point; 0 for the first.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub orthogonality: f64,
     /// If asked for: no residual is further than this (a squared length) above the global minimum, proved by branch and
     /// bound.

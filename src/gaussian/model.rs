@@ -38,7 +38,7 @@ pub struct Model {
     pub warnings: Vec<String>,
     dim: usize,
     /// A power of two near the size of the measures.
-    unit: f64,
+    pub(crate) unit: f64,
 }
 
 /// What components cost on given measures.

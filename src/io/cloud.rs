@@ -90,6 +90,11 @@ fn name(path: &Path, part: &Part, detail: Detail) -> String {
     }
 }
 
+/// The short name of a part of a file.
+pub(super) fn name_of(path: &Path, part: &Part) -> String {
+    name(path, part, Detail::Stem)
+}
+
 /// Short names, longer for the files whose clouds would share one. A cloud comes with the index of its file.
 pub(super) fn distinct_names(paths: &[&Path], clouds: &[(usize, Cloud)]) -> Result<Vec<String>> {
     let mut details = vec![Detail::Stem; paths.len()];

@@ -1,10 +1,11 @@
-//! Files: clouds in, arrays out.
+//! Files: clouds and Gaussians in, arrays out.
 //!
 //! A reader (`npy`, `npz`, `text`, `ply`, `off`) turns the bytes of one file into `Cloud`s or says in a `Fault`
 //! which place of the file is to blame. It knows neither paths nor names; those are added here, once, so that every
 //! message names the file in the same way.
 
 mod cloud;
+mod gaussians;
 mod mesh;
 mod npy;
 mod npz;
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::measure::Measure;
 use cloud::{Cloud, Fault, distinct_names, label};
 
+pub use gaussians::{GaussianFiles, read_gaussians, read_matrix};
 pub use write::{check_writable, write_atomic, write_npy};
 
 /// How files are read.
@@ -187,10 +189,7 @@ fn read_inputs(files: &[Input], options: &ReadOptions) -> Result<Vec<Measure>> {
 
 /// The clouds of one file, whose values are not yet checked.
 fn read_clouds(Input { path, found }: &Input, options: &ReadOptions) -> Result<Vec<Cloud>> {
-    let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
-    if metadata.is_dir() {
-        return Err(Error::file(path, "", "it is a directory where a file is expected; name a file"));
-    }
+    readable(path)?;
     let Some((format, _)) = ending(path) else {
         let problem = match path.extension() {
             Some(e) => format!("files that end in .{} are not read", e.to_string_lossy()),
@@ -205,6 +204,21 @@ fn read_clouds(Input { path, found }: &Input, options: &ReadOptions) -> Result<V
         }
         Error::file(path, place, problem)
     })
+}
+
+/// An error if the path leads to no file.
+fn readable(path: &Path) -> Result<()> {
+    let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    if metadata.is_dir() {
+        return Err(Error::file(path, "", "it is a directory where a file is expected; name a file"));
+    }
+    Ok(())
+}
+
+/// All bytes of a file.
+fn contents(path: &Path) -> Result<Vec<u8>> {
+    readable(path)?;
+    std::fs::read(path).map_err(|e| Error::io(path, e))
 }
 
 /// Hands the bytes to the format's reader.

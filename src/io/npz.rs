@@ -9,7 +9,7 @@ use super::cloud::{Cloud, Fault, Part};
 use super::npy::{self, Array, show};
 
 /// An open archive and where its arrays are.
-struct Archive<'a> {
+pub(super) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
     /// Names, in natural order, with their index in the zip.
     arrays: Vec<(String, usize)>,
@@ -17,13 +17,9 @@ struct Archive<'a> {
 
 /// The clouds of an archive: its array `points`, cut by `offsets` and weighted by `weights`, or one cloud an array.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<Cloud>, Fault> {
-    let mut archive = Archive::open(bytes)
-        .map_err(|e| Fault::from(format!("it is no readable .npz ({e}); save it again with numpy.savez")))?;
+    let mut archive = Archive::open(bytes)?;
     if archive.arrays.is_empty() {
         return Err(String::from("it holds no arrays; save clouds in it with numpy.savez").into());
-    }
-    if let Some(twice) = archive.arrays.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(Fault::at(array(&twice[0].0), "it is in the archive twice; save each array once"));
     }
     if let Some(points) = archive.array("points")? {
         let weights = archive.array("weights")?;
@@ -32,7 +28,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Cloud>, Fault> {
             None => equal_sizes(points, weights),
         };
     }
-    let names: Vec<String> = archive.arrays.iter().map(|(name, _)| name.clone()).collect();
+    let names = archive.names();
     let mut clouds = Vec::new();
     for name in names {
         clouds.push(archive.cloud(name)?);
@@ -41,7 +37,22 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Cloud>, Fault> {
 }
 
 impl<'a> Archive<'a> {
-    fn open(bytes: &'a [u8]) -> ZipResult<Self> {
+    /// No two of its arrays have the same name.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, Fault> {
+        let archive = Archive::list(bytes)
+            .map_err(|e| Fault::from(format!("it is no readable .npz ({e}); save it again with numpy.savez")))?;
+        match archive.arrays.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(twice) => Err(Fault::at(array(&twice[0].0), "it is in the archive twice; save each array once")),
+            None => Ok(archive),
+        }
+    }
+
+    /// Names of its arrays, in natural order.
+    pub fn names(&self) -> Vec<String> {
+        self.arrays.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn list(bytes: &'a [u8]) -> ZipResult<Self> {
         let mut zip = ZipArchive::new(Cursor::new(bytes))?;
         let mut arrays = Vec::new();
         for index in 0..zip.len() {
@@ -55,7 +66,7 @@ impl<'a> Archive<'a> {
     }
 
     /// The array of a name, if there is one.
-    fn array(&mut self, name: &str) -> Result<Option<Array>, Fault> {
+    pub fn array(&mut self, name: &str) -> Result<Option<Array>, Fault> {
         let Some(&(_, index)) = self.arrays.iter().find(|(n, _)| n == name) else { return Ok(None) };
         let place = array(name);
         let bytes = match self.unpack(index) {
@@ -103,7 +114,7 @@ impl<'a> Archive<'a> {
 }
 
 /// The place of an array in messages.
-fn array(name: &str) -> String {
+pub(super) fn array(name: &str) -> String {
     format!("array {name:?}")
 }
 

@@ -64,8 +64,28 @@ struct Layout {
     count: Option<f64>,
 }
 
+/// Which column holds weights.
+#[derive(Clone, Copy)]
+enum Weights<'a> {
+    /// None, whatever its name.
+    None,
+    /// One of a usual name.
+    Usual,
+    /// The one of this name.
+    Named(&'a str),
+}
+
 /// The cloud of a text file. Every column is a coordinate but the one of weights.
 pub(super) fn read(bytes: &[u8], weight_column: Option<&str>) -> Result<Cloud, Fault> {
+    parse(bytes, weight_column.map_or(Weights::Usual, Weights::Named))
+}
+
+/// The numbers of a text file, row-major, and its number of columns.
+pub(super) fn table(bytes: &[u8]) -> Result<(Vec<f64>, usize), Fault> {
+    parse(bytes, Weights::None).map(|cloud| (cloud.points, cloud.dim))
+}
+
+fn parse(bytes: &[u8], column: Weights<'_>) -> Result<Cloud, Fault> {
     let text = decode(bytes)?;
     let mut layout: Option<Layout> = None;
     let mut points = Vec::new();
@@ -75,7 +95,7 @@ pub(super) fn read(bytes: &[u8], weight_column: Option<&str>) -> Result<Cloud, F
         let layout = match &mut layout {
             Some(layout) => layout,
             None => {
-                let new = layout.insert(Layout::of(line, k + 1, weight_column)?);
+                let new = layout.insert(Layout::of(line, k + 1, column)?);
                 if new.names.is_some() {
                     continue;
                 }
@@ -94,7 +114,7 @@ pub(super) fn read(bytes: &[u8], weight_column: Option<&str>) -> Result<Cloud, F
 }
 
 impl Layout {
-    fn of(line: &str, number: usize, weight_column: Option<&str>) -> Result<Self, Fault> {
+    fn of(line: &str, number: usize, column: Weights<'_>) -> Result<Self, Fault> {
         let separator = Separator::of(line);
         let fields = separator.split(line);
         let words = fields.iter().filter(|f| f.parse::<f64>().is_err()).count();
@@ -106,12 +126,12 @@ impl Layout {
             return Err(layout.no_number(&fields, number, column));
         }
         if words > 0 {
-            layout.weight = find_weight(&fields, weight_column).map_err(|p| Fault::at(format!("line {number}"), p))?;
+            layout.weight = find_weight(&fields, column).map_err(|p| Fault::at(format!("line {number}"), p))?;
             if layout.weight.is_some() && layout.width == 1 {
                 return Err(Fault::at(format!("line {number}"), "its only column holds weights; add the coordinates"));
             }
             layout.names = Some(fields.into_iter().map(String::from).collect());
-        } else if let Some(wanted) = weight_column {
+        } else if let Weights::Named(wanted) = column {
             let problem =
                 format!("no header names the weight column {wanted:?}; give every column a name in the first line");
             return Err(problem.into());
@@ -199,13 +219,18 @@ fn decimal_comma(field: &str) -> bool {
 }
 
 /// The column of weights: the one asked for, else one called `weight`, `weights` or `w`.
-fn find_weight(names: &[&str], wanted: Option<&str>) -> Result<Option<usize>, String> {
-    let usual = |name: &str| ["weight", "weights", "w"].iter().any(|w| name.eq_ignore_ascii_case(w));
-    let is_weight = |name: &str| wanted.map_or_else(|| usual(name), |w| w == name);
+fn find_weight(names: &[&str], wanted: Weights<'_>) -> Result<Option<usize>, String> {
+    let is_weight = |name: &str| match wanted {
+        Weights::None => false,
+        Weights::Usual => ["weight", "weights", "w"].iter().any(|w| name.eq_ignore_ascii_case(w)),
+        Weights::Named(wanted) => wanted == name,
+    };
     let found: Vec<usize> = (0..names.len()).filter(|&k| is_weight(names[k])).collect();
     match (&found[..], wanted) {
-        ([], Some(wanted)) => Err(format!("no column is called {wanted:?}; the columns are {}", names.join(", "))),
-        ([], None) => Ok(None),
+        ([], Weights::Named(wanted)) => {
+            Err(format!("no column is called {wanted:?}; the columns are {}", names.join(", ")))
+        }
+        ([], _) => Ok(None),
         (&[k], _) => Ok(Some(k)),
         _ => Err("more than one column may hold the weights; rename all but one or name the weight column".into()),
     }

@@ -3,7 +3,7 @@
 use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, accent, mix, scale};
 use super::range::{Range, drawable};
 use super::view::{Limits, Seen, axes, see};
-use super::{GAP, MARGIN, Panel, Strip, WIDTH, text, thin};
+use super::{GAP, MARGIN, Panel, Shown, Strip, WIDTH, ellipse, text, thin};
 use plotters::style::text_anchor::HPos;
 
 /// Points drawn in a panel, and in all panels: this keeps the file below a megabyte.
@@ -35,9 +35,13 @@ pub(super) fn draw(canvas: &mut Canvas, mut y: f64, dim: usize, strips: &[Strip]
     let width = (WIDTH - MARGIN - left + BETWEEN) / columns as f64 - BETWEEN;
     let total: usize = strips.iter().map(|s| s.panels.len()).sum();
     let most = (ALL_POINTS / total).clamp(48, POINTS);
-    let painter = Painter::new(dim, strips, width, most);
+    let gaussian = strips.iter().flat_map(|s| &s.panels).any(|p| matches!(p.shown, Shown::Gaussian { .. }));
+    let common = Painter::new(dim, strips, width, most);
 
     for strip in strips {
+        // Ellipses of later components may be much smaller; every strip has its own axes.
+        let own = (gaussian && dim == 2).then(|| Painter::new(dim, std::slice::from_ref(strip), width, most));
+        let painter = own.as_ref().unwrap_or(&common);
         let colour = accent(strip.component);
         canvas.text(&strip.label(), (MARGIN, y + 17.0), Font::new(34.0, colour).bold());
         y += 34.0 + 22.0;
@@ -58,7 +62,7 @@ pub(super) fn draw(canvas: &mut Canvas, mut y: f64, dim: usize, strips: &[Strip]
         y += GAP;
     }
     let room = if dim > 2 { 30.0 } else { 0.0 };
-    painter.caption(canvas, y - 0.5 * GAP + 0.5 * room, most, strips);
+    common.caption(canvas, y - 0.5 * GAP + 0.5 * room, most, strips);
     y + GAP + room
 }
 
@@ -78,12 +82,13 @@ impl Painter {
     fn new(dim: usize, strips: &[Strip], width: f64, most: usize) -> Self {
         let panels = || strips.iter().flat_map(|s| &s.panels);
         if dim == 1 {
-            let range = Range::of(panels().flat_map(|p| p.points.iter().copied())).padded(0.06);
-            let mut kernels: Vec<f64> = panels().filter_map(|p| kernel(&p.points)).collect();
+            let ends = panels().flat_map(ellipse::ends);
+            let range = Range::of(panels().flat_map(|p| p.points().iter().copied()).chain(ends)).padded(0.06);
+            let mut kernels: Vec<f64> = panels().filter_map(|p| kernel(p.points())).collect();
             kernels.sort_by(f64::total_cmp);
             let kernel = kernels.get(kernels.len() / 2).copied().unwrap_or(0.0);
             let kernel = kernel.max(1.5 * range.length() / BINS as f64);
-            let top = panels().flat_map(|p| density(&p.points, range, kernel)).fold(0.0, f64::max);
+            let top = panels().flat_map(|p| density(p, range, kernel)).fold(0.0, f64::max);
             let limits = Limits { seen: [range; 3], fourth: range };
             return Painter { dim, height: 0.75 * width, ticks: TICKS, most, limits, line: (range, kernel, top) };
         }
@@ -110,7 +115,7 @@ impl Painter {
             let x = cell.x + (k as f64 + 0.5) / BINS as f64 * cell.width;
             (x, bottom - d / top.max(f64::MIN_POSITIVE) * 0.95 * cell.height)
         };
-        let density = density(&panel.points, range, kernel);
+        let density = density(panel, range, kernel);
         let curve: Vec<_> = density.iter().enumerate().map(|(k, &d)| place(k, d)).collect();
         let mut area = vec![place(0, 0.0)];
         area.extend(&curve);
@@ -140,7 +145,17 @@ impl Painter {
                 axis_left(canvas, visible(up, cell.height), (cell.y, bottom), cell.x, count);
             }
         }
-        let points: Vec<&[f64]> = panel.points.chunks_exact(self.dim).collect();
+        if let Shown::Gaussian { mean, covariance } = &panel.shown {
+            let colour = accent(component);
+            for (deviations, alpha, width) in [(2.0, 0.14, 1), (1.0, 0.26, 3)] {
+                let edge: Vec<_> =
+                    ellipse::edge(mean, covariance, deviations).filter_map(|p| see(&p)).map(place).collect();
+                canvas.area(&edge, colour, alpha);
+                canvas.path(&edge, colour, width);
+            }
+            return;
+        }
+        let points: Vec<&[f64]> = panel.points().chunks_exact(self.dim).collect();
         let mut seen: Vec<(Seen, &[f64])> =
             thin(points.len(), self.most).into_iter().filter_map(|i| see(points[i]).map(|s| (s, points[i]))).collect();
         seen.sort_by(|a, b| a.0[2].total_cmp(&b.0[2]));
@@ -166,15 +181,19 @@ impl Painter {
         if self.dim > 2 {
             x = triad(canvas, (x, y + 16.0), font) + 30.0;
         }
+        let gaussian = strips.iter().flat_map(|s| &s.panels).any(|p| matches!(p.shown, Shown::Gaussian { .. }));
         let mut words = match self.dim {
             1 => "Densities on a common scale.".to_string(),
+            2 if gaussian => {
+                "Ellipses at one and two standard deviations; coordinate 1 to the right, coordinate 2 up.".to_string()
+            }
             2 => "Coordinate 1 to the right, coordinate 2 up.".to_string(),
             3 => "Seen obliquely, coordinate 3 up; nearer points are larger and darker.".to_string(),
             4 => "Coordinates 1 to 3 as position, coordinate 4 as colour.".to_string(),
             5 => "Only the first three of 5 coordinates are drawn.".to_string(),
             d => format!("Only the first three of {d} coordinates are drawn."),
         };
-        let n = strips.iter().flat_map(|s| &s.panels).map(|p| p.points.len() / self.dim).max().unwrap_or(0);
+        let n = strips.iter().flat_map(|s| &s.panels).map(|p| p.points().len() / self.dim).max().unwrap_or(0);
         if self.dim > 1 && n > most {
             words += &format!(" {most} of {n} points drawn.");
         }
@@ -245,8 +264,18 @@ fn kernel(points: &[f64]) -> Option<f64> {
     Some(0.45 * spread * (n as f64).powf(-0.2))
 }
 
-/// The density of the points in each of the bins of the interval, smoothed, up to a factor.
-fn density(points: &[f64], range: Range, kernel: f64) -> Vec<f64> {
+/// The density in each of the bins of the interval, that of points smoothed, up to a factor.
+fn density(panel: &Panel, range: Range, kernel: f64) -> Vec<f64> {
+    let points = match &panel.shown {
+        Shown::Points(points) => points,
+        Shown::Gaussian { mean, covariance } => {
+            // At least as wide as a line.
+            let sigma = covariance[0].max(0.0).sqrt().max(kernel);
+            let middle = |k: usize| range.lo + (k as f64 + 0.5) / BINS as f64 * range.length();
+            let height = |k: usize| (-0.5 * ((middle(k) - mean[0]) / sigma).powi(2)).exp();
+            return (0..BINS).map(|k| height(k) * range.length() / (sigma * BINS as f64)).collect();
+        }
+    };
     let mut counts = vec![0.0; BINS];
     let drawn = points.iter().filter(|&&x| drawable(x));
     for x in drawn {

@@ -1,7 +1,7 @@
 //! How points of a dimension are seen: their place on the page and how near they are.
 
 use super::range::drawable;
-use super::{Strip, range::Range};
+use super::{Strip, ellipse, range::Range};
 
 /// Place to the right and up, and nearness.
 pub(super) type Seen = [f64; 3];
@@ -40,8 +40,13 @@ pub(super) struct Limits {
 impl Limits {
     /// Of points of at least two coordinates.
     pub fn of(dim: usize, strips: &[Strip]) -> Self {
-        let points = || strips.iter().flat_map(|s| &s.panels).flat_map(|p| p.points.chunks_exact(dim));
-        let range = |k: usize| Range::of(points().filter_map(see).map(|s| s[k]));
+        let panels = || strips.iter().flat_map(|s| &s.panels);
+        let points = || panels().flat_map(|p| p.points().chunks_exact(dim));
+        let corners = || panels().flat_map(ellipse::corners);
+        let range = |k: usize| {
+            let points = points().filter_map(see).map(|s| s[k]);
+            Range::of(points.chain(corners().filter_map(|c| see(&c)).map(|s| s[k])))
+        };
         let fourth = Range::of(points().filter(|_| dim > 3).map(|p| p[3]));
         Limits { seen: [range(0), range(1), range(2)], fourth }
     }

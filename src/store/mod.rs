@@ -2,10 +2,13 @@
 //! arrays are the parameters; everything else is one JSON document under the metadata key `wgpca`. The layout is
 //! described in `docs/model-file.md`.
 
+mod any;
 mod checkpoint;
+mod gaussian;
 mod model;
 mod tensors;
 
+pub use any::AnyModel;
 pub use checkpoint::CHECKPOINT_FILE;
 
 /// Version of the files. A reader refuses another major version and reads every minor one.

@@ -1,6 +1,6 @@
 //! Model files.
 
-use super::tensors::{Arrays, Slot, read, write};
+use super::tensors::{Arrays, File, Slot, write};
 use crate::error::{Error, Result};
 use crate::gpca::{Component, Geodesic, Model};
 use crate::real::Real;
@@ -29,7 +29,7 @@ impl<T> Arrays<T> for Model<T> {
     }
 }
 
-const KIND: &str = "model";
+pub(super) const KIND: &str = "model";
 
 impl<T: Real> Model<T> {
     /// Writes the model; nothing half-written is left.
@@ -48,7 +48,11 @@ impl<T: Real> Model<T> {
     /// [`Error::Io`] if the file cannot be read, [`Error::File`] if it is no model or of another major version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let (model, _): (Model<T>, _) = read(path, KIND)?;
+        Model::from_file(path, File::open(path, KIND)?)
+    }
+
+    pub(super) fn from_file(path: &Path, file: File<'_>) -> Result<Self> {
+        let (model, _): (Model<T>, _) = file.content(KIND)?;
         match model.fault() {
             None => Ok(model),
             Some(problem) => Err(Error::file(path, "", format!("it is damaged: {problem}"))),

@@ -79,43 +79,80 @@ pub(super) fn write<T: Real, C: Serialize + Arrays<T>>(
 /// Reads what [`write`] wrote: the content, and the whole document for the facts beside it. Arrays come in `T` whatever
 /// precision they were written in.
 pub(super) fn read<T: Real, C: DeserializeOwned + Arrays<T>>(path: &Path, kind: &str) -> Result<(C, Value)> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    let fault = |problem: String| Error::file(path, "", problem);
-    let broken = |what: &dyn std::fmt::Display| {
-        fault(format!("it is not a whole safetensors file of wgpca ({what}); name the {kind} that a fit wrote"))
-    };
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| broken(&e))?;
-    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(&e))?;
-    let Some(text) = header.metadata().as_ref().and_then(|m| m.get("wgpca")) else {
-        return Err(broken(&"it has no wgpca metadata"));
-    };
-    let mut document: Value = serde_json::from_str(text).map_err(|e| broken(&e))?;
-    let format = document["format"].as_str().unwrap_or_default().to_string();
-    if format.split('.').next() != FORMAT.split('.').next() {
-        return Err(fault(format!(
-            "its format is {format:?}, this program reads {FORMAT:?} and later minor versions; update wgpca or fit again"
-        )));
-    }
-    if document["kind"] != kind {
-        return Err(fault(format!("it holds a {}, not a {kind}", document["kind"].as_str().unwrap_or("?"))));
-    }
-    let mut content: C = serde_json::from_value(document["content"].take()).map_err(|e| broken(&e))?;
-    let mut missing = None;
-    content.visit("", &mut |name, slot| {
-        let name = name.trim_start_matches('.');
-        let Some(values) = tensors.tensor(name).ok().and_then(|t| numbers(&t)) else {
-            missing.get_or_insert(format!("array {name:?} is missing or of another type"));
-            return;
+    File::open(path, kind)?.content(kind)
+}
+
+/// A file whose metadata are read and whose arrays are not.
+pub(super) struct File<'a> {
+    path: &'a Path,
+    bytes: Vec<u8>,
+    document: Value,
+}
+
+impl<'a> File<'a> {
+    /// `wanted` is what to call for in messages.
+    pub fn open(path: &'a Path, wanted: &str) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(path, wanted, &e))?;
+        let Some(text) = header.metadata().as_ref().and_then(|m| m.get("wgpca")) else {
+            return Err(broken(path, wanted, &"it has no wgpca metadata"));
         };
-        match slot {
-            Slot::Real(v) => *v = cast(&values),
-            Slot::Double(v) => *v = values,
+        let document: Value = serde_json::from_str(text).map_err(|e| broken(path, wanted, &e))?;
+        let format = document["format"].as_str().unwrap_or_default();
+        if format.split('.').next() != FORMAT.split('.').next() {
+            let problem = format!(
+                "its format is {format:?}, this program reads {FORMAT:?} and later minor versions; update wgpca or fit \
+                 again"
+            );
+            return Err(Error::file(path, "", problem));
         }
-    });
-    match missing {
-        Some(problem) => Err(broken(&problem)),
-        None => Ok((content, document)),
+        Ok(File { path, bytes, document })
     }
+
+    /// What the file says it holds.
+    pub fn kind(&self) -> &str {
+        self.document["kind"].as_str().unwrap_or("?")
+    }
+
+    /// An error that says that it holds something else.
+    pub fn not(&self, wanted: &str) -> Error {
+        let called = |kind: &str| match kind {
+            "gaussian" => "model of Gaussians".to_string(),
+            other => other.to_string(),
+        };
+        Error::file(self.path, "", format!("it holds a {}, not a {}", called(self.kind()), called(wanted)))
+    }
+
+    /// The content, and the document without it.
+    pub fn content<T: Real, C: DeserializeOwned + Arrays<T>>(mut self, kind: &str) -> Result<(C, Value)> {
+        if self.kind() != kind {
+            return Err(self.not(kind));
+        }
+        let tensors = SafeTensors::deserialize(&self.bytes).map_err(|e| broken(self.path, kind, &e))?;
+        let content = self.document["content"].take();
+        let mut content: C = serde_json::from_value(content).map_err(|e| broken(self.path, kind, &e))?;
+        let mut missing = None;
+        content.visit("", &mut |name, slot| {
+            let name = name.trim_start_matches('.');
+            let Some(values) = tensors.tensor(name).ok().and_then(|t| numbers(&t)) else {
+                missing.get_or_insert(format!("array {name:?} is missing or of another type"));
+                return;
+            };
+            match slot {
+                Slot::Real(v) => *v = cast(&values),
+                Slot::Double(v) => *v = values,
+            }
+        });
+        match missing {
+            Some(problem) => Err(broken(self.path, kind, &problem)),
+            None => Ok((content, self.document)),
+        }
+    }
+}
+
+fn broken(path: &Path, wanted: &str, what: &dyn std::fmt::Display) -> Error {
+    let problem = format!("it is not a whole safetensors file of wgpca ({what}); name the {wanted} that a fit wrote");
+    Error::file(path, "", problem)
 }
 
 fn numbers(view: &TensorView<'_>) -> Option<Vec<f64>> {

@@ -2,3 +2,6 @@
 #![allow(dead_code)]
 
 include!("helpers.rs");
+
+#[cfg(feature = "cli")]
+pub mod cli;

@@ -1,0 +1,155 @@
+//! `wgpca gaussian`, and what `info` says of its models.
+
+use super::args::{Gaussian as Arguments, Gaussians};
+use super::output::{emit, finite, line, matrix, percent, short, table};
+use super::{Exit, Talk, picture, pool, read_as_gaussians, rows, title};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use wgpca::Result;
+use wgpca::gaussian::{Component, Degenerate, Model, Settings, StartReport, Status, fit};
+
+pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
+    let settings = Settings {
+        components: args.components,
+        starts: args.starts,
+        seed: args.seed,
+        degenerate: args.degenerate,
+        max_evaluations: args.max_evaluations,
+        tolerance: args.tolerance,
+        certify: args.certify,
+    };
+    settings.validate()?;
+    let Gaussians { means, weights, names, .. } = &args.gaussians;
+    let beside = [means, weights, names].into_iter().flatten();
+    let inputs: Vec<&Path> = args.inputs.iter().chain(beside).map(PathBuf::as_path).collect();
+    rows::check_model(&args.output, &inputs)?;
+    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
+    let started = Instant::now();
+    let model = fit(&set, &settings, &pool(args.threads)?)?;
+    model.save(&args.output)?;
+    let picture = args.output.with_extension("svg");
+    picture::gaussians(&picture, &model, &set, title(&args.inputs))?;
+    let seconds = started.elapsed().as_secs_f64();
+    warnings(&model).for_each(|w| talk.warn(w));
+    if args.json {
+        let mut object = json!({ "event": "done", "model": args.output, "picture": picture });
+        extend(&mut object, object_of(&model));
+        extend(&mut object, json!({ "seconds": seconds }));
+        line(object)?;
+    } else {
+        emit(&text_of(&model))?;
+        emit(&format!("model    {}\npicture  {}\n", args.output.display(), picture.display()))?;
+        let centred = if set.means().is_none() { "centred " } else { "" };
+        talk.say(format!("{} {centred}Gaussians in R^{}, {seconds:.1} s", set.len(), set.dim()));
+    }
+    Ok(if model.status == Status::Converged { Exit::Done } else { Exit::NotConverged })
+}
+
+/// What a user should know, of the measures and of each component.
+pub fn warnings(model: &Model) -> impl Iterator<Item = String> {
+    let own = model.components.iter().enumerate();
+    let own = own.flat_map(|(k, c)| c.warnings.iter().map(move |w| format!("component {}: {w}", k + 1)));
+    model.warnings.iter().cloned().chain(own)
+}
+
+/// Components, barycentre and measures as people read them.
+pub fn text_of(model: &Model) -> String {
+    let head = ["component", "cost", "tangent PCA", "explained", "interval", "clipped", "I", "O", "start", "status"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    for (k, c) in model.components.iter().enumerate() {
+        rows.push(vec![
+            (k + 1).to_string(),
+            short(c.cost),
+            short(c.tangent_cost),
+            percent(c.explained),
+            format!("({}, {})", short(c.interval.0), short(c.interval.1)),
+            c.clipped.iter().filter(|&&c| c).count().to_string(),
+            c.intersection.map_or("-".into(), short),
+            if k == 0 { "-".into() } else { short(c.orthogonality) },
+            c.starts.first().map_or("-".into(), |s| s.kind.clone()),
+            c.status.name().into(),
+        ]);
+    }
+    let b = &model.barycentre;
+    let mut text = table(&rows);
+    text += &format!("barycentre alone: cost {}, {} iterations, {}\n", short(b.cost), b.iterations, b.status.name());
+    let proved = model.components.iter().filter_map(|c| c.certificate).reduce(f64::max);
+    if let Some(gap) = proved {
+        text += &format!("projections proved nearest to within {gap:.1e} (squared)\n");
+    }
+    text
+}
+
+/// What `gaussian` and `info` print of a model.
+pub fn object_of(model: &Model) -> Value {
+    let (b, s, d) = (&model.barycentre, &model.settings, model.dim());
+    let degenerate = match s.degenerate {
+        Degenerate::Reduce => json!("reduce"),
+        Degenerate::Ridge(share) => json!({ "ridge": share }),
+        Degenerate::Refuse => json!("refuse"),
+    };
+    json!({
+        "kind": "gaussian",
+        "dim": d,
+        "measures": model.names,
+        "weights": model.weights,
+        "centred": model.centred,
+        "components": model.components.iter().map(|c| component(c, d)).collect::<Vec<_>>(),
+        "barycentre": {
+            "mean": b.mean,
+            "covariance": matrix(&b.covariance, d),
+            "cost": finite(b.cost),
+            "iterations": b.iterations,
+            "error": finite(b.error),
+            "status": b.status.name(),
+        },
+        "spectrum": model.spectrum,
+        "settings": {
+            "starts": s.starts,
+            "seed": s.seed,
+            "degenerate": degenerate,
+            "max_evaluations": s.max_evaluations,
+            "tolerance": s.tolerance,
+            "certify": s.certify,
+        },
+        "status": model.status.name(),
+        "warnings": model.warnings,
+    })
+}
+
+fn component(c: &Component, d: usize) -> Value {
+    let start = |s: &StartReport| {
+        json!({
+            "start": s.kind, "cost": finite(s.cost), "evaluations": s.evaluations, "status": s.status.name(),
+        })
+    };
+    json!({
+        "cost": finite(c.cost),
+        "tangent_cost": finite(c.tangent_cost),
+        "explained": c.explained,
+        "interval": [finite(c.interval.0), finite(c.interval.1)],
+        "clipped": c.clipped,
+        "times": c.times,
+        "residuals": c.residuals,
+        "meeting": c.meeting.map(|(old, new)| [old, new]),
+        "intersection": c.intersection,
+        "horizontality": finite(c.horizontality),
+        "unit_norm": finite(c.unit_norm),
+        "orthogonality": finite(c.orthogonality),
+        "certificate": c.certificate,
+        "a": matrix(&c.a, d),
+        "x": matrix(&c.x, d),
+        "mean": c.mean,
+        "velocity": c.velocity,
+        "starts": c.starts.iter().map(start).collect::<Vec<_>>(),
+        "status": c.status.name(),
+        "warnings": c.warnings,
+    })
+}
+
+fn extend(object: &mut Value, with: Value) {
+    if let (Value::Object(object), Value::Object(with)) = (object, with) {
+        object.extend(with);
+    }
+}

@@ -1,0 +1,29 @@
+//! The command line, called and judged.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+pub fn wgpca(arguments: &[&str], directory: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_wgpca")).args(arguments).current_dir(directory).output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Exit code 0; standard output.
+pub fn run(arguments: &[&str], directory: &Path) -> String {
+    let output = wgpca(arguments, directory);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Exit code 2, one line on standard error that holds each of the parts, nothing on standard output.
+pub fn refused(arguments: &[&str], directory: &Path, parts: &[&str]) {
+    let output = wgpca(arguments, directory);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+    assert_eq!(stderr.trim_end().lines().count(), 1, "{stderr}");
+    parts.iter().for_each(|p| assert!(stderr.contains(p), "{p:?} is not in {stderr}"));
+    assert!(output.stdout.is_empty());
+}
