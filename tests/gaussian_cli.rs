@@ -142,15 +142,16 @@ fn a_fit_and_everything_after_it() {
 
     // Points at a time: their covariance is diag((a + t)², b²) up to sampling.
     let time = components[0]["times"][0].as_f64().unwrap();
-    let arguments = ["sample", "m.safetensors", "--time", &time.to_string(), "--points", "20000", "-o", "s.npy"];
+    let arguments =
+        ["sample", "m.safetensors", "--time", &time.to_string(), "--points", "20000", "--seed", "1", "-o", "s.npy"];
     assert_eq!(run(&arguments, at), "");
     let drawn = &wgpca::io::read_file(&at.join("s.npy"), &Default::default()).unwrap()[0];
     assert_eq!((drawn.len(), drawn.dim()), (20000, 2));
     let moment = |j: usize, k: usize| drawn.points().chunks_exact(2).map(|p| p[j] * p[k]).sum::<f64>() / 20000.0;
     // The first measure lies on the line b = mean of b.
     let expected = [axes[0][0].powi(2), middle(1).powi(2)];
-    assert!((moment(0, 0) - expected[0]).abs() < 0.02 && (moment(1, 1) - expected[1]).abs() < 0.03);
-    assert!(moment(0, 1).abs() < 0.02);
+    assert!((moment(0, 0) - expected[0]).abs() < 0.04 && (moment(1, 1) - expected[1]).abs() < 0.06);
+    assert!(moment(0, 1).abs() < 0.04);
     refused(&["sample", "m.safetensors", "--time", "1e9"], at, &["1000000000", "interval", "clamp"]);
     run(&["sample", "m.safetensors", "--time", "1e9", "--points", "2", "--clamp"], at);
     refused(&["sample", "m.safetensors", "--time", "0", "--component", "3"], at, &["component 3", "has 2"]);
@@ -256,11 +257,13 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     refuse("nan.npy", &[2, 2, 2], &with([1.0, 0.0, f64::NAN, 1.0]), &["covariance 1", "entry (1, 0)", "NaN"]);
     refuse("skew.npy", &[2, 2, 2], &with([1.0, 0.5, 0.2, 1.0]), &["covariance 1", "(1, 0)", "(0, 1)", "symmetric"]);
     refuse("neg.npy", &[2, 2, 2], &with([1.0, 2.0, 2.0, 1.0]), &["covariance 1", "eigenvalue is -1.0", "add at least"]);
-    refuse("one.npy", &[1, 2, 2], &good, &["covariance", "at least two"]);
-    refuse("zero.npy", &[2, 2, 2], &[0.0; 8], &["0", "points"]);
     refuse("flat.npy", &[2, 2], &good, &["(2, 2)", "(n, d, d)"]);
     refuse("clouds.npy", &[2, 4, 2], &[1.0; 16], &["(2, 4, 2)", "(n, d, d)", "--from-samples"]);
     refuse("line.npy", &[4], &good, &["(4,)", "(n, d, d)"]);
+    npy(&at.join("one.npy"), &[1, 2, 2], &good);
+    npy(&at.join("zero.npy"), &[2, 2, 2], &[0.0; 8]);
+    refused(&["gaussian", "one.npy", "-o", "x.safetensors"], at, &["measures", "at least two"]);
+    refused(&["gaussian", "zero.npy", "-o", "x.safetensors"], at, &["every covariance is 0", "points"]);
     let left = |name: &str| !at.join(name).exists();
     assert!(left("x.safetensors") && left("x.svg"));
     fs::write(at.join("cut.npy"), &fs::read(at.join("grid.npy")).unwrap()[..200]).unwrap();
@@ -273,7 +276,7 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     assert!(odd.status.code() == Some(2) && text(&odd.stderr).contains("reduce, refuse, ridge"));
     refused(&["gaussian", "grid.npy", "-o", "x.svg"], at, &["x.svg", "picture"]);
     refused(&["gaussian", "grid.npy", "-o", "grid.npy"], at, &["grid.npy", "one of the inputs"]);
-    assert_eq!(fs::read_dir(at).unwrap().count(), files.len() + 2);
+    assert_eq!(fs::read_dir(at).unwrap().count(), files.len() + 4);
     // Singular covariances: refused, or used with a warning.
     npy(&at.join("rank.npy"), &[3, 2, 2], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
     let refuse = ["gaussian", "rank.npy", "-o", "x.safetensors", "--degenerate", "refuse"];

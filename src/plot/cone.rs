@@ -25,10 +25,10 @@ pub(super) fn draw(canvas: &mut Canvas, y: f64, summary: &Summary) -> (f64, f64)
     let y = y + 34.0 + 22.0;
     from_the_side(canvas, (MARGIN, y), summary);
     from_above(canvas, (second + 40.0, y), summary);
-    key(canvas, (MARGIN, y + SIDE + 40.0), summary);
+    key(canvas, (MARGIN, y + SIDE + 64.0), summary);
     let words = "Height √(σ₁₁ + σ₂₂). From above, divided by σ₁₁ + σ₂₂: σ₁₁ − σ₂₂ to the right, 2σ₁₂ up; singular at the border.";
-    canvas.text(words, (MARGIN, y + SIDE + 78.0), Font::new(24.0, GREY));
-    (second + 40.0 + SIDE + 2.0 * GAP, y + SIDE + 96.0)
+    canvas.text(words, (MARGIN, y + SIDE + 102.0), Font::new(24.0, GREY));
+    (second + 40.0 + SIDE + 2.0 * GAP, y + SIDE + 120.0)
 }
 
 /// Coordinates of the shape, in the unit disc; none for a matrix that is 0 or not finite.
@@ -176,6 +176,6 @@ fn key(canvas: &mut Canvas, (x, y): Point, summary: &Summary) {
     for curve in &summary.curves {
         let k = curve.component;
         let line = |c: &mut Canvas, x: f64| c.line((x, y), (x + 44.0, y), accent(k), 6);
-        word(canvas, &line, 54.0, &format!("component {k}"));
+        word(canvas, &line, 54.0, &if k == 1 { "component 1".to_string() } else { k.to_string() });
     }
 }

@@ -6,6 +6,7 @@ use super::range::{Range, drawable};
 use super::{MARGIN, Summary, WIDTH, text};
 use plotters::style::text_anchor::HPos;
 
+const HEADING: &str = "cost of each component alone";
 /// Height of the bars.
 pub(super) const HEIGHT: f64 = 560.0;
 /// Up to so many components, costs are written below the bars.
@@ -13,10 +14,17 @@ const WRITTEN: usize = 8;
 /// Height of a line of these.
 const LINE: f64 = 30.0;
 
-/// Draws the costs from a place to the right end of the page, and returns where they end below.
-pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary) -> f64 {
+/// Draws the costs from a place to the right end of the page, and returns where they end below. `drawn` components are
+/// seen above.
+pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary, drawn: usize) -> f64 {
     let costs = &summary.costs;
-    canvas.text("cost of each component alone", (x, y + 17.0), Font::new(34.0, INK).bold());
+    let heading = Font::new(34.0, INK).bold();
+    canvas.text(HEADING, (x, y + 17.0), heading);
+    if costs.len() > drawn {
+        let note = format!("Only the first {drawn} of {} components are drawn above.", costs.len());
+        let right = x + text::width(HEADING, heading.size) + 30.0;
+        canvas.text(&note, (right, y + 19.0), Font::new(24.0, GREY));
+    }
     let y = y + 34.0 + 22.0;
     let (x0, x1, y1) = (x + 120.0, WIDTH - MARGIN, y + HEIGHT);
     let all = costs.iter().flat_map(|c| [c.0, c.1]).chain([summary.barycentre_cost]);
@@ -70,7 +78,8 @@ pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary) -
 
 /// Four digits or five.
 fn written(cost: f64) -> String {
-    text::number(cost, cost / 5000.0)
+    let step = cost / 5000.0;
+    text::number(cost, if cost >= 1e-3 { step.max(1e-5) } else { step })
 }
 
 /// What the lines mean.

@@ -185,7 +185,7 @@ fn page(title: &str, dim: usize, strips: &[Strip], marks: &[Mark], summary: Opti
     if let Some(summary) = summary {
         let inside = !summary.covariances.is_empty();
         let (left, below) = if inside { cone::draw(&mut canvas, y, summary) } else { (MARGIN, y) };
-        y = cost::draw(&mut canvas, (left, y), summary).max(below) + GAP;
+        y = cost::draw(&mut canvas, (left, y), summary, strips.len()).max(below) + GAP;
     }
     y = mark::draw(&mut canvas, y, strips, marks);
     Ok(canvas.svg(WIDTH as u32, (y + MARGIN).ceil() as u32))
