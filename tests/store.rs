@@ -287,7 +287,7 @@ fn damaged_models_of_gaussians_are_refused() {
 
     let set = gaussians(true);
     let mut usable = 0;
-    for k in 0..3000u64 {
+    for k in 0..1000u64 {
         let mut bytes = whole.clone();
         let place = (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % bytes.len();
         bytes[place] ^= 1 << (k % 8);
@@ -302,7 +302,7 @@ fn damaged_models_of_gaussians_are_refused() {
             }
         }
     }
-    assert!(usable > 100, "{usable}");
+    assert!(usable > 30, "{usable}");
 }
 
 /// Saved after every single piece of work and resumed from each of a few: bit for bit the uninterrupted fit.
