@@ -134,14 +134,15 @@ impl Projector {
             if value < best.0 {
                 best = (value, t);
             }
-            if let Some((before, negative)) = last {
-                if negative < 0.0 && slope >= 0.0 {
-                    let t = self.root(before, t);
-                    let f = self.jet(t).f;
-                    let value = self.value(t, f);
-                    if value <= best.0 {
-                        best = (value, t);
-                    }
+            if let Some((before, negative)) = last
+                && negative < 0.0
+                && slope >= 0.0
+            {
+                let t = self.root(before, t);
+                let f = self.jet(t).f;
+                let value = self.value(t, f);
+                if value <= best.0 {
+                    best = (value, t);
                 }
             }
             last = Some((t, slope));

@@ -27,7 +27,7 @@ fn view(d: usize, seed: u32) -> View {
     let a = symmetric_lift(&normals(d * d), d);
     let at = Coordinates::new(&a, d);
     let k = at.matrix(&normals(at.len()));
-    let means = seed % 3 == 0;
+    let means = seed.is_multiple_of(3);
     let mut mean = |c: f64| if means { normals(d).iter().map(|x| c * x).collect() } else { vec![] };
     let (start, drift, mean) = (mean(0.3), mean(0.3), mean(0.3));
     View { line: Geodesic::from_parts(a, k, d, start, drift), l, mean }
