@@ -234,8 +234,8 @@ fn from_samples() {
     run(&["transform", "g.safetensors", "clouds", "--from-samples", "--centred"], at);
     // A model of centred Gaussians knows no means.
     refused(&["transform", "g.safetensors", "clouds", "--from-samples"], at, &["means", "leave them out"]);
-    refused(&["gaussian", "clouds", "-o", "x.safetensors"], at, &["clouds", "directory"]);
-    refused(&["gaussian", "clouds/c0.csv", "-o", "x.safetensors"], at, &["c0.csv", ".npy"]);
+    refused(&["gaussian", "clouds", "-o", "x.safetensors"], at, &["clouds", "one file", "--from-samples"]);
+    refused(&["gaussian", "clouds/c0.csv", "-o", "x.safetensors"], at, &["c0.csv", ".npy", "--from-samples"]);
     let two = ["gaussian", "clouds/c0.csv", "clouds/c1.csv", "-o", "x.safetensors"];
     refused(&two, at, &["c1.csv", "one file", "--from-samples"]);
     refused(&["gaussian", "clouds", "-o", "x.safetensors", "--surface", "9"], at, &["surface", "--from-samples"]);

@@ -254,7 +254,8 @@ fn damaged_models_of_gaussians_are_refused() {
         let text = error.to_string();
         assert!(text.contains("g.safetensors") && text.contains(what) && !text.contains('\n'), "{text}");
     };
-    let changes: [(&str, &dyn Fn(&mut Value)); 9] = [
+    type Change<'a> = (&'a str, &'a dyn Fn(&mut Value));
+    let changes: [Change; 9] = [
         ("2.0", &|d| d["format"] = "2.0".into()),
         ("dimension", &|d| d["content"]["dim"] = 4.into()),
         ("dimension", &|d| d["content"]["dim"] = u64::MAX.into()),

@@ -196,7 +196,7 @@ pub struct Gaussian {
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 500, value_parser = positive)]
     pub max_evaluations: usize,
     /// A start has converged when a renewed search lowers the cost by less than this share.
-    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 1e-9)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value = "1e-9")]
     pub tolerance: f64,
     /// Prove by branch and bound that every projection is the nearest point.
     #[arg(long)]

@@ -117,11 +117,12 @@ fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians) -
         }
     }
     match inputs {
-        [file] => read_gaussians(file, &files),
-        _ => {
+        [file] if !file.is_dir() => read_gaussians(file, &files),
+        [.., last] => {
             let problem = "the covariances of all measures stand in one file; for files of points add --from-samples";
-            Err(Error::file(&inputs[1], "", problem))
+            Err(Error::file(last, "", problem))
         }
+        [] => Err(Error::parameter("inputs", "no file is given")),
     }
 }
 

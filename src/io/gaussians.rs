@@ -199,8 +199,11 @@ fn format(path: &Path, wanted: &[Format]) -> Result<Format> {
     match ending(path) {
         Some((format, _)) if wanted.contains(&format) => Ok(format),
         _ => {
-            let other = if wanted.contains(&Format::Npz) { ".npz" } else { "text (.csv, .txt)" };
-            let problem = format!("numbers of this kind are read from .npy and {other}; convert it");
+            let problem = if wanted.contains(&Format::Npz) {
+                "covariances are read from .npy and .npz; convert it (for clouds of points: --from-samples)"
+            } else {
+                "these numbers are read from .npy and text (.csv, .txt and the like); convert it"
+            };
             Err(Error::file(path, "", problem))
         }
     }

@@ -85,7 +85,7 @@ fn from_above(canvas: &mut Canvas, (x0, y0): Point, summary: &Summary) {
     let own = || summary.covariances.iter().chain(inner.clone()).filter_map(|&m| shape(m));
     let (right, up) = (Range::of(own().map(|p| p.0)), Range::of(own().map(|p| p.1)));
     let reach = 0.5 * right.length().max(up.length());
-    let whole = reach > ZOOM || reach < 1e-6;
+    let whole = !(1e-6..=ZOOM).contains(&reach);
     // The middle of what is shown, and half its length.
     let (middle, half) = if whole { ((0.0, 0.0), 1.12) } else { ((right.middle(), up.middle()), 1.25 * reach) };
     let (low, high) = ((x0, y0 + SIDE), (x0 + SIDE, y0));

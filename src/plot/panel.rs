@@ -138,11 +138,14 @@ impl Painter {
                 Range { lo: r.middle() - half, hi: r.middle() + half }
             };
             canvas.frame((cell.x, cell.y), (cell.x + cell.width, cell.y + cell.height), FAINT);
-            let count = if first { 3 } else { 0 };
-            let bottom = cell.y + cell.height;
-            axis_below(canvas, visible(right, cell.width), (cell.x, cell.x + cell.width), bottom, count);
+            // One number alone tells no scale.
+            let count = |range: Range| if range.ticks(3).0.len() > 1 { 3 } else { 4 };
+            let (bottom, across) = (cell.y + cell.height, visible(right, cell.width));
+            let below = if first { count(across) } else { 0 };
+            axis_below(canvas, across, (cell.x, cell.x + cell.width), bottom, below);
             if first {
-                axis_left(canvas, visible(up, cell.height), (cell.y, bottom), cell.x, count);
+                let along = visible(up, cell.height);
+                axis_left(canvas, along, (cell.y, bottom), cell.x, count(along));
             }
         }
         if let Shown::Gaussian { mean, covariance } = &panel.shown {
