@@ -27,7 +27,6 @@ pub(crate) struct Stop {
 /// Where a minimisation ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Minimum {
-    pub value: f64,
     pub evaluations: usize,
     pub status: Status,
 }
@@ -55,16 +54,16 @@ pub(crate) fn minimise(
     let mut value = f(x, &mut gradient);
     let mut evaluations = 1;
     if !value.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
-        return Minimum { value, evaluations, status: Status::Diverged };
+        return Minimum { evaluations, status: Status::Diverged };
     }
     let mut pairs: VecDeque<(Vec<f64>, Vec<f64>, f64)> = VecDeque::new();
     let flat = |g: &[f64], value: f64| g.iter().all(|g| g.abs() <= stop.gradient * value.abs());
     loop {
         if value <= stop.floor || flat(&gradient, value) {
-            return Minimum { value, evaluations, status: Status::Converged };
+            return Minimum { evaluations, status: Status::Converged };
         }
         if evaluations >= stop.evaluations {
-            return Minimum { value, evaluations, status: Status::MaxIterations };
+            return Minimum { evaluations, status: Status::MaxIterations };
         }
         let mut direction = descent(&pairs, &gradient);
         let mut slope = dot(&direction, &gradient);
@@ -93,13 +92,13 @@ pub(crate) fn minimise(
             // gradient is small.
             let hidden = !pairs.is_empty() && -slope <= 1e-12 * value.abs();
             if hidden || gradient.iter().all(|g| g.abs() <= 1e-6 * value.abs()) {
-                return Minimum { value, evaluations, status: Status::Converged };
+                return Minimum { evaluations, status: Status::Converged };
             }
             if evaluations >= stop.evaluations {
-                return Minimum { value, evaluations, status: Status::MaxIterations };
+                return Minimum { evaluations, status: Status::MaxIterations };
             }
             if pairs.is_empty() {
-                return Minimum { value, evaluations, status: Status::Stalled };
+                return Minimum { evaluations, status: Status::Stalled };
             }
             pairs.clear();
             continue;
@@ -116,7 +115,7 @@ pub(crate) fn minimise(
         let lowered = value - found.value;
         (*x, gradient, value) = (found.x, found.gradient, found.value);
         if lowered <= stop.decrease * value.abs() {
-            return Minimum { value, evaluations, status: Status::Converged };
+            return Minimum { evaluations, status: Status::Converged };
         }
     }
 }

@@ -8,6 +8,6 @@ mod symmetric;
 
 pub use dense::*;
 pub use factor::{Factor, factor, factor_eigen};
-pub use rotation::{nearest_rotation, rotation_exp, rotation_log};
+pub use rotation::{rotation_exp, rotation_log};
 pub use svd::SignedSvd;
 pub use symmetric::{eigen, extreme_eigenvalues, jacobi, square_root, tridiagonal_extremes};

@@ -25,7 +25,7 @@ pub fn rotation_exp(w: &[f64], d: usize) -> Vec<f64> {
 }
 
 /// The rotation nearest to M.
-pub fn nearest_rotation(m: &[f64], d: usize) -> Vec<f64> {
+fn nearest_rotation(m: &[f64], d: usize) -> Vec<f64> {
     let mut svd = SignedSvd::new(d);
     let mut q = vec![0.0; d * d];
     svd.nearest_rotation(m, &mut q);
