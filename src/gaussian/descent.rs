@@ -36,6 +36,8 @@ pub(crate) struct Found {
     pub kind: String,
     /// Of unit speed, A symmetric positive definite at time 0.
     pub line: Geodesic,
+    /// Of the measures, by global search.
+    pub times: Vec<f64>,
     pub meeting: f64,
     /// On the matrices of the search.
     pub cost: f64,
@@ -50,6 +52,9 @@ pub(crate) struct Limits {
     pub evaluations: usize,
     /// Relative decrease below which a renewed search is the last.
     pub tolerance: f64,
+    /// Relative decrease of one iteration below which a search ends. Costs are flat at a minimum: times are as good as the
+    /// root of this, and later components as those.
+    pub decrease: f64,
     /// Costs are compared with this one, that of the barycentre.
     pub unit: f64,
 }
@@ -58,6 +63,21 @@ pub(crate) struct Limits {
 const FLOOR: f64 = 1e-26;
 /// Length of the first step of a search, in coordinates where directions have length 1.
 const FIRST: f64 = 0.1;
+
+impl Found {
+    /// To go on from here.
+    pub fn again(&self) -> Start {
+        Start { kind: self.kind.clone(), line: self.line.clone(), meeting: self.meeting }
+    }
+
+    /// Whether another search is on the way to the same geodesic: nearly the same cost and, up to the sign, times.
+    pub fn resembles(&self, other: &Found) -> bool {
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let product = dot(&self.times, &other.times).abs();
+        let size = dot(&self.times, &self.times) + dot(&other.times, &other.times);
+        (self.cost - other.cost).abs() <= 1e-2 * self.cost.min(other.cost) && size - 2.0 * product <= 1e-3 * size
+    }
+}
 
 /// Lowers the cost from a start within its family.
 pub(crate) fn descend(data: &Data, family: Family<'_>, start: Start, limits: Limits) -> Found {
@@ -86,18 +106,16 @@ pub(crate) fn descend(data: &Data, family: Family<'_>, start: Start, limits: Lim
             }
         };
         let mut z = chart.origin(&chart.direction(&line));
-        let mut how = Times::Search;
         let stop = Stop {
-            decrease: 1e-3 * limits.tolerance,
-            gradient: limits.tolerance,
+            decrease: limits.decrease,
+            gradient: 1e-2 * limits.tolerance,
             floor: FLOOR,
             evaluations: limits.evaluations - evaluations,
         };
         let found = minimise(
             |z, gradient| {
                 let line = chart.line(z);
-                let found = evaluate(data, factors, &line, &mut times, how);
-                how = Times::Follow;
+                let found = evaluate(data, factors, &line, &mut times, Times::Follow);
                 chart.pull(z, &found, gradient);
                 gradient.iter_mut().for_each(|g| *g /= limits.unit);
                 found.cost / limits.unit
@@ -124,7 +142,7 @@ pub(crate) fn descend(data: &Data, family: Family<'_>, start: Start, limits: Lim
             break;
         }
     }
-    Found { kind, line, meeting, cost: cost * limits.unit, evaluations, status }
+    Found { kind, line, times, meeting, cost: cost * limits.unit, evaluations, status }
 }
 
 fn unit_speed(line: Geodesic) -> Geodesic {

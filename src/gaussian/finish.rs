@@ -114,10 +114,10 @@ fn tie(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
     let (mut m, mut q, mut turned) = (vec![0.0; d * d], vec![0.0; d * d], vec![0.0; d * d]);
     let (mut intersection, mut orthogonality) = (0.0, 0.0f64);
     for (j, other) in earlier.iter().enumerate() {
-        // The lift of the other there, turned to this one's.
+        // The lift of the other there, turned to this one's: both roots of one matrix, this one symmetric.
         let at = if j == 0 { meeting } else { 0.0 };
         let lift = other.lift_at(at);
-        multiply_tn(&lift, &line.a, d, &mut m);
+        (0..d * d).for_each(|p| m[p] = lift[p % d * d + p / d]);
         svd.nearest_rotation(&m, &mut q);
         if j == 0 {
             multiply(&lift, &q, d, &mut turned);
@@ -135,7 +135,7 @@ fn tie(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
 fn warnings(c: &Component, differ: bool) -> Vec<String> {
     let mut out = vec![];
     match c.status {
-        Status::Converged => {}
+        Status::Converged | Status::Dropped => {}
         Status::Stalled => out.push("the search stopped where no step lowers the cost; other starts may".into()),
         Status::MaxIterations => {
             out.push("the search did not converge within its evaluations; raise max evaluations".into());

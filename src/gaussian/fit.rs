@@ -1,23 +1,28 @@
 //! The fit: components one after the other, each the best of its starts (paper, Section 3; D10).
 
-use super::barycentre::{fixed_point, in_units};
-use super::coordinates::{Coordinates, triangle};
+use super::barycentre::in_units;
+use super::coordinates::{Coordinates, remove, triangle};
 use super::data::Data;
 use super::descent::{Family, Found, Limits, Start, centred, descend};
 use super::feet::{cost, feet};
 use super::finish::{Finished, Yardstick, finish};
-use super::geodesic::{Geodesic, symmetric_lift};
+use super::geodesic::Geodesic;
 use super::model::Model;
 use super::set::Gaussians;
 use super::settings::{Degenerate, Settings};
 use super::starts;
 use super::status::Status;
-use super::tangent::Logs;
+use super::tangent_pca::Tangent;
 use crate::error::{Error, Result};
 use crate::pool::{Pool, for_each};
 
 /// Principal directions at the barycentre that serve as starts, beyond those that components are compared with.
 const DIRECTIONS: usize = 3;
+/// Relative decrease at which a first, rough search from a start ends.
+const ROUGH: f64 = 1e-4;
+/// Starts that are pursued to the end: at most a third, or so many, within this share of the lowest rough cost.
+const PURSUED: usize = 4;
+const HOPEFUL: f64 = 0.1;
 /// Measures whose barycentre costs less than this share of their size are one measure.
 const EQUAL: f64 = 1e-26;
 
@@ -60,51 +65,34 @@ fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
     }
 
     // Tangent PCA at the barycentre: the yardstick, and where searches begin.
-    let centre = fixed_point(&data, data.search_factors());
-    let root = symmetric_lift(&centre.a, data.d);
-    let barycentre = in_units(&data, &centre);
+    let tangent = Tangent::new(&data, settings.components.max(DIRECTIONS));
+    let barycentre = in_units(&data, &tangent.centre);
     let total = barycentre.cost / data.frame.unit.powi(2);
     let differ = total > EQUAL * data.len() as f64;
-    let mean = vec![0.0; data.m];
-    let logs = Logs::new(&data, data.search_factors(), &root, &mean);
-    let tangent = logs.principal(&data.weights, &[], settings.components.max(DIRECTIONS));
-    let lines: Vec<Geodesic> = tangent.vectors.iter().map(|v| logs.line(&root, &mean, v, data.d)).collect();
-    let tangent_costs: Vec<f64> = lines
-        .iter()
-        .take(settings.components)
-        .map(|line| cost(&data, &feet(&data, line, line.interval(), settings.certify)))
-        .collect();
+    let tangent_costs: Vec<f64> = (0..settings.components).map(|k| tangent.cost(&data, k)).collect();
 
     let limits = Limits {
         evaluations: if differ { settings.max_evaluations } else { 1 },
         tolerance: settings.tolerance,
+        decrease: 1e-7 * settings.tolerance,
         unit: if differ { total } else { 1.0 },
     };
+    let search = Search { data: &data, settings, limits };
     let mut finished: Vec<Finished> = vec![];
-    let mut common = None;
+    // The time on the first component at which all meet.
+    let mut meeting = None;
     for k in 0..settings.components {
-        let search = Search { data: &data, settings, limits };
-        let found = match (finished.first(), &common) {
-            (None, _) => {
-                let begin = starts::first(&data, &logs, &tangent.vectors, &root, settings.starts, settings.seed);
-                search.best(Family::Any, begin)
-            }
+        let found = match (finished.first(), meeting) {
+            (None, _) => search.best(Family::Any, starts::first(&data, &tangent, settings.starts, settings.seed)),
             (Some(first), None) => search.across(first),
-            (Some(_), Some(common)) => search.through(common, &finished),
+            (Some(_), Some(meeting)) => search.through(meeting, &finished),
         };
-        let mut line = found[0].line.clone();
-        if k == 0 && !data.search.is_empty() {
-            // The search saw regularised matrices: on the given ones tangent PCA must still not be better.
-            let reached = cost(&data, &feet(&data, &line, line.interval(), false));
-            if tangent_costs[0] < reached {
-                line = lines[0].clone();
-            }
-        }
-        if k == 0 {
-            let mut times: Vec<f64> = feet(&data, &line, line.interval(), false).iter().map(|f| f.time).collect();
-            line = centred(&data, line, &mut times);
-        }
-        let meeting = (k > 0).then(|| common.as_ref().map_or(found[0].meeting, |c: &Common| c.meeting));
+        let line = if k == 0 {
+            search.first_line(&found[0].line, &tangent, tangent_costs[0])
+        } else {
+            let meeting = *meeting.get_or_insert(found[0].meeting);
+            search.settled(&found[0].line, meeting, &finished)
+        };
         let earlier: Vec<Geodesic> = finished.iter().map(|f| f.line.clone()).collect();
         let against = Yardstick {
             barycentre: total,
@@ -114,28 +102,16 @@ fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
             meeting,
             certify: settings.certify,
         };
-        let done = finish(&data, &found, line, &against);
-        if k == 1 {
-            common = meeting.map(|meeting| Common { meeting, base: done.line.clone() });
-        }
-        finished.push(done);
+        finished.push(finish(&data, &found, line, &against));
     }
 
     let mut warnings = data_warnings(set, settings, &data);
     if barycentre.status != Status::Converged {
         warnings.push(format!("the barycentre did not converge (relative error {:.1e})", barycentre.error));
     }
-    let spectrum = tangent.values.iter().map(|v| v * data.frame.unit.powi(2)).collect();
+    let spectrum = tangent.directions.values.iter().map(|v| v * data.frame.unit.powi(2)).collect();
     let components = finished.into_iter().map(|f| f.component).collect();
     Ok(Model::new(set, settings, &data, barycentre, spectrum, components, warnings))
-}
-
-/// The point in which all components meet.
-struct Common {
-    /// Time on the first.
-    meeting: f64,
-    /// The second component, based there.
-    base: Geodesic,
 }
 
 struct Search<'a> {
@@ -145,19 +121,43 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Searches from every start, the best first.
+    /// Searches from every start, the best first: all of them roughly, then those to the end that may be the best and are
+    /// not on the way to one geodesic.
     fn best(&self, family: Family<'_>, begin: Vec<Start>) -> Vec<Found> {
-        let mut jobs: Vec<(Option<Start>, Option<Found>)> = begin.into_iter().map(|s| (Some(s), None)).collect();
-        for_each(&mut jobs, true, |_, (start, found)| {
-            *found = start.take().map(|start| descend(self.data, family, start, self.limits));
-        });
-        let mut found: Vec<Found> = jobs.into_iter().filter_map(|(_, found)| found).collect();
-        // NaN comes last; among equals up to the tolerance the first start.
+        let tolerance = self.limits.tolerance.max(ROUGH);
+        let rough = Limits { tolerance, decrease: 1e-3 * tolerance, ..self.limits };
+        let mut found = self.descend(family, begin, rough);
+        found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        let most = PURSUED.max(found.len() / 3);
+        let mut pursued: Vec<usize> = vec![];
+        for (k, f) in found.iter().enumerate() {
+            let hopeful = f.cost <= found[0].cost * (1.0 + HOPEFUL) || pursued.is_empty();
+            if hopeful && pursued.len() < most && !pursued.iter().any(|&p| found[p].resembles(f)) {
+                pursued.push(k);
+            }
+        }
+        let fine = self.descend(family, pursued.iter().map(|&p| found[p].again()).collect(), self.limits);
+        for f in &mut found {
+            f.status = Status::Dropped;
+        }
+        for (p, f) in pursued.into_iter().zip(fine) {
+            let evaluations = found[p].evaluations + f.evaluations;
+            found[p] = Found { evaluations, ..f };
+        }
+        // NaN comes last; among those pursued and equal up to the tolerance, the first.
         let best = found.iter().map(|f| f.cost).fold(f64::INFINITY, f64::min);
         let threshold = best + self.settings.tolerance * best.abs();
-        let kept = found.iter().position(|f| f.cost <= threshold).unwrap_or(0);
+        let kept = found.iter().position(|f| f.cost <= threshold && f.status != Status::Dropped).unwrap_or(0);
         found[..=kept].rotate_right(1);
         found
+    }
+
+    fn descend(&self, family: Family<'_>, begin: Vec<Start>, limits: Limits) -> Vec<Found> {
+        let mut jobs: Vec<(Option<Start>, Option<Found>)> = begin.into_iter().map(|s| (Some(s), None)).collect();
+        for_each(&mut jobs, true, |_, (start, found)| {
+            *found = start.take().map(|start| descend(self.data, family, start, limits));
+        });
+        jobs.into_iter().filter_map(|(_, found)| found).collect()
     }
 
     /// The second component: across the first, anywhere on it.
@@ -175,17 +175,47 @@ impl Search<'_> {
     }
 
     /// A later component: through the common point, orthogonal to all earlier ones.
-    fn through(&self, common: &Common, finished: &[Finished]) -> Vec<Found> {
-        let at = Coordinates::new(&common.base.a, self.data.d);
-        let mut earlier: Vec<Vec<f64>> = vec![];
+    fn through(&self, meeting: f64, finished: &[Finished]) -> Vec<Found> {
+        let base = &finished[1].line;
+        let earlier = self.earlier(&Coordinates::new(&base.a, self.data.d), meeting, finished);
+        let begin = starts::through(self.data, base, &earlier, self.settings.starts, self.settings.seed);
+        self.best(Family::Through { base, earlier: &earlier }, begin)
+    }
+
+    /// Orthonormal directions of the finished components where they meet, in coordinates there.
+    fn earlier(&self, at: &Coordinates, meeting: f64, finished: &[Finished]) -> Vec<Vec<f64>> {
+        let mut out: Vec<Vec<f64>> = vec![];
         for (j, other) in finished.iter().enumerate() {
-            let there = if j == 0 { other.line.rebased(common.meeting) } else { other.line.clone() };
-            let mut v = starts::coordinates(&at, &there);
-            super::coordinates::remove(&mut v, &earlier);
-            earlier.push(starts::unit(v));
+            let there = if j == 0 { other.line.rebased(meeting) } else { other.line.clone() };
+            let mut v = starts::coordinates(at, &there);
+            remove(&mut v, &out);
+            out.push(starts::unit(v));
         }
-        let begin = starts::through(self.data, &common.base, &earlier, self.settings.starts, self.settings.seed);
-        self.best(Family::Through { base: &common.base, earlier: &earlier }, begin)
+        out
+    }
+
+    /// The kept line of the first component, with its origin at the mean of the times. If the search saw regularised
+    /// matrices, tangent PCA must still not be better on the given ones.
+    fn first_line(&self, found: &Geodesic, tangent: &Tangent, tangent_cost: f64) -> Geodesic {
+        let data = self.data;
+        let mut line = found.clone();
+        let mut at = feet(data, &line, line.interval(), false);
+        if !data.search.is_empty() && tangent_cost < cost(data, &at) {
+            line = tangent.line(data, 0);
+            at = feet(data, &line, line.interval(), false);
+        }
+        let mut times: Vec<f64> = at.iter().map(|f| f.time).collect();
+        centred(data, line, &mut times)
+    }
+
+    /// A later line, orthogonal to the earlier ones to the last digit that coordinates at its own base give.
+    fn settled(&self, found: &Geodesic, meeting: f64, finished: &[Finished]) -> Geodesic {
+        let at = Coordinates::new(&found.a, self.data.d);
+        let mut v = starts::coordinates(&at, found);
+        remove(&mut v, &self.earlier(&at, meeting, finished));
+        let v = starts::unit(v);
+        let (k, drift) = v.split_at(at.len());
+        Geodesic::from_parts(found.a.clone(), at.matrix(k), found.d, found.mean.clone(), drift.to_vec())
     }
 }
 

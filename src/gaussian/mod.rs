@@ -1,7 +1,43 @@
 //! Geodesic PCA of Gaussian measures in the Bures–Wasserstein space: exact, in any dimension (paper, Section 3).
 //!
-//! All matrices are row-major slices. Distances are lengths in the units of the data, costs and residuals squared
-//! lengths.
+//! # The problem
+//!
+//! Given Gaussians N(m_i, Σ_i), find the geodesic `t ↦ μ(t)` that minimises `F = Σ_i w_i min_t W₂²(μ(t), N(m_i, Σ_i))`,
+//! then one that meets it at a right angle, then further ones through the same point, orthogonal to all before. A geodesic
+//! is a straight line in the lift, `Σ(t) = (A + tX)(A + tX)ᵀ` with X = KA, K symmetric, on the interval of times where
+//! I + tK is positive definite. For a line and a time the best rotation of each measure is known (a singular value
+//! decomposition), for a line the best time is a one-dimensional global search; what is left is minimised over (A, K) by
+//! L-BFGS from several starts ([`fit`]). It is never worse than tangent PCA, which is the first start.
+//!
+//! # Conventions
+//!
+//! Matrices are row-major slices of d · d numbers. Distances, times and scores are lengths in the units of the data,
+//! costs and residuals squared lengths (no ½). `W₂² = |m_a − m_b|² + BW²(Σ_a, Σ_b)`. Covariances may be singular unless a
+//! function says otherwise.
+//!
+//! # Example
+//!
+//! ```
+//! use wgpca::Pool;
+//! use wgpca::gaussian::{Gaussians, Settings, fit};
+//!
+//! // Ellipses of one shape turned around: geodesics bend where tangent lines do not.
+//! let turned = |angle: f64| {
+//!     let (s, c) = angle.sin_cos();
+//!     [c * c + 0.01 * s * s, 0.99 * s * c, 0.99 * s * c, s * s + 0.01 * c * c]
+//! };
+//! let set = Gaussians::new((0..20).flat_map(|i| turned(0.157 * i as f64)).collect(), 2)?;
+//! let model = fit(&set, &Settings { components: 2, ..Settings::default() }, &Pool::new(2)?)?;
+//!
+//! let first = &model.components[0];
+//! assert!(first.cost < 0.8 * first.tangent_cost);
+//! // New measures are projected; the component at a time is a Gaussian again.
+//! let projections = model.transform(&set)?;
+//! assert!((projections[3][0].time - first.times[3]).abs() < 1e-9);
+//! let (mean, covariance) = model.inverse_transform(1, first.times[3], false)?;
+//! assert_eq!((mean.len(), covariance.len()), (2, 4));
+//! # Ok::<(), wgpca::Error>(())
+//! ```
 
 mod barycentre;
 mod chart;
@@ -26,6 +62,7 @@ mod starts;
 mod status;
 mod sums;
 mod tangent;
+mod tangent_pca;
 
 pub use crate::linalg::{rotation_exp, rotation_log};
 pub use barycentre::{Barycentre, barycentre};
@@ -42,3 +79,4 @@ pub use model::{Evaluation, Model};
 pub use set::Gaussians;
 pub use settings::{Degenerate, Settings};
 pub use status::Status;
+pub use tangent_pca::{TangentComponent, TangentPca, tangent_pca};

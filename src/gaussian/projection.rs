@@ -100,12 +100,9 @@ impl Projector {
             fallback = (t - slope / self.x2).clamp(low, high);
             let next = if curvature > 0.0 { (t - slope / curvature).clamp(low, high) } else { fallback };
             let step = (next - t).abs() * speed;
-            if step <= 1e-10 * self.size {
-                return t;
-            }
             t = next;
-            if step <= 1e-6 * self.size && curvature > 0.5 * self.x2 {
-                // The error is now of the order of the square of the step.
+            // Newton's error is now of the order of the square of the step. An end is reached exactly.
+            if step <= 1e-10 * self.size || (step <= 1e-5 * self.size && curvature > 0.5 * self.x2) {
                 return t;
             }
         }

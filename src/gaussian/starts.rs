@@ -7,6 +7,7 @@ use super::descent::Start;
 use super::geodesic::{Geodesic, symmetric_lift};
 use super::reduced::{Times, evaluate};
 use super::tangent::Logs;
+use super::tangent_pca::Tangent;
 use crate::linalg::{add, dot, multiply, multiply_tn};
 use crate::pool::for_each;
 use crate::rng::{Purpose, Stream};
@@ -16,21 +17,11 @@ const PRINCIPAL: usize = 3;
 
 /// Starts of the first component: principal directions at the barycentre, then in turns geodesics between two measures
 /// and random directions.
-pub(crate) fn first(
-    data: &Data,
-    logs: &Logs,
-    directions: &[Vec<f64>],
-    a: &[f64],
-    count: usize,
-    seed: u64,
-) -> Vec<Start> {
-    let mean = vec![0.0; data.m];
-    let mut out: Vec<Start> = directions
-        .iter()
-        .take(PRINCIPAL.min(count))
-        .enumerate()
-        .map(|(k, v)| start(format!("tangent({})", k + 1), logs.line(a, &mean, v, data.d), 0.0))
-        .collect();
+pub(crate) fn first(data: &Data, tangent: &Tangent, count: usize, seed: u64) -> Vec<Start> {
+    let (logs, a, mean) = (&tangent.logs, &tangent.root, vec![0.0; data.m]);
+    let directions = tangent.directions.vectors.len().min(PRINCIPAL).min(count);
+    let mut out: Vec<Start> =
+        (0..directions).map(|k| start(format!("tangent({})", k + 1), tangent.line(data, k), 0.0)).collect();
     // A single direction leaves nothing else to try.
     let rest = if logs.p > 1 { count.saturating_sub(out.len()) } else { 0 };
     let mut candidates = vec![];

@@ -11,17 +11,20 @@ pub enum Status {
     Stalled,
     /// The tolerance was not met within the allowed iterations.
     MaxIterations,
+    /// A start that was not pursued: another one was lower, or on the way to the same geodesic.
+    Dropped,
     /// A number left the range of f64; the result means nothing.
     Diverged,
 }
 
 impl Status {
-    /// `converged`, `stalled`, `max_iterations` or `diverged`.
+    /// `converged`, `stalled`, `max_iterations`, `dropped` or `diverged`.
     pub fn name(self) -> &'static str {
         match self {
             Status::Converged => "converged",
             Status::Stalled => "stalled",
             Status::MaxIterations => "max_iterations",
+            Status::Dropped => "dropped",
             Status::Diverged => "diverged",
         }
     }

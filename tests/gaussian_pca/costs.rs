@@ -3,6 +3,7 @@
 use super::common::{floats, golden};
 use super::*;
 use serde_json::Value;
+use wgpca::gaussian::tangent_pca;
 
 fn sets(name: &str) -> Vec<(String, Gaussians, Value)> {
     let all = golden("gaussian.json")[name].as_array().unwrap().clone();
@@ -138,4 +139,35 @@ fn closed_circles() {
         let value = (2.0 * model.spectrum[0]).sqrt() - (2.0 * model.spectrum[1]).sqrt();
         assert!(value.abs() < 1e-10, "{:?}", model.spectrum);
     }
+}
+
+/// Tangent PCA alone: variances, scores, orthonormal directions, and the geodesic cost, which unclipped scores may belie.
+#[test]
+fn tangent_pca_components() {
+    let pool = Pool::new(2).unwrap();
+    for (name, given, case) in sets("components") {
+        let d = given.dim();
+        let tangent = tangent_pca(&given, d, &pool).unwrap();
+        let known = &case["tangent"];
+        for (c, square) in tangent.components.iter().zip(floats(&known["squares"])) {
+            assert!(close(c.variance, square, 1e-9, 1e-12), "{name}: {} {square}", c.variance);
+            let sum: f64 = c.scores.iter().map(|s| s * s).sum();
+            assert!(close(sum, c.variance, 1e-12, 0.0));
+        }
+        let first = &tangent.components[0];
+        if known["unique"].as_bool().unwrap() {
+            assert!(close(first.cost, known["exact_cost"].as_f64().unwrap(), 1e-8, 0.0), "{name}");
+        }
+        // The logarithms have the length of the distances: what the direction leaves is the linear cost.
+        let linear = known["linear_cost"].as_f64().unwrap();
+        assert!(close(tangent.barycentre.cost - first.variance, linear, 1e-9, 0.0), "{name}");
+        for (a, b) in tangent.components.iter().zip(&tangent.components[1..]) {
+            let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+            let product = dot(&a.x, &b.x) + dot(&a.velocity, &b.velocity);
+            let size = dot(&a.x, &a.x) + dot(&a.velocity, &a.velocity);
+            assert!(product.abs() < 1e-12 && (size - 1.0).abs() < 1e-12, "{name}: {product:e} {size}");
+        }
+    }
+    let given = set(vec![1.0, 0.0, 0.0, 1.0], 2);
+    assert!(tangent_pca(&given, 4, &pool).unwrap_err().to_string().contains("give 1 to 3"));
 }

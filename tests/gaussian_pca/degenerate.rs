@@ -75,7 +75,7 @@ fn a_common_null_space_is_left_out() {
     let given = set(small.chunks_exact(4).flat_map(embed).collect(), d);
     let (large, small) = (fitted(&given, 3), fitted(&set(small, 2), 3));
     for (a, b) in large.components.iter().zip(&small.components) {
-        assert!(close(a.cost, b.cost, 1e-9, 0.0), "{} {}", a.cost, b.cost);
+        assert!(close(a.cost, b.cost, 1e-7, 0.0), "{} {}", a.cost, b.cost);
         assert!(
             close(a.interval.1 - a.interval.0, b.interval.1 - b.interval.0, 1e-4, 0.0)
                 || !a.interval.1.is_finite()
