@@ -6,9 +6,13 @@ use super::settings::Degenerate;
 use crate::error::{Error, Result};
 use crate::linalg::{dot, eigen, factor, trace};
 use crate::pool::for_each;
+use crate::rng::{Purpose, Stream};
 
 /// Work below this many multiplications is not worth spreading over threads.
 const WORTH: usize = 1 << 15;
+
+/// Measures of a sample; it is taken where there are more than twice as many.
+const SAMPLE: usize = 500;
 
 /// Measures in the frame.
 #[derive(Clone, Debug)]
@@ -85,6 +89,34 @@ impl Data {
     /// Number of measures.
     pub fn len(&self) -> usize {
         self.weights.len()
+    }
+
+    /// Some of the measures, chosen at random; none if there are few.
+    pub fn sample(&self, seed: u64) -> Option<Data> {
+        let (n, d, m) = (self.len(), self.d, self.m);
+        if n <= 2 * SAMPLE {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..n).filter(|&i| self.weights[i] > 0.0).collect();
+        Stream::new(seed, Purpose::Order, [0x6A, 0, 0]).shuffle_front(&mut order, SAMPLE);
+        order.truncate(SAMPLE);
+        order.sort_unstable();
+        let rows = |all: &[f64], width: usize| -> Vec<f64> {
+            if all.is_empty() {
+                return vec![];
+            }
+            order.iter().flat_map(|&i| all[i * width..(i + 1) * width].iter().copied()).collect()
+        };
+        Some(Data {
+            d,
+            m,
+            factors: rows(&self.factors, d * d),
+            means: rows(&self.means, m),
+            weights: rows(&self.weights, 1),
+            search: rows(&self.search, d * d),
+            frame: self.frame.clone(),
+            singular: vec![],
+        })
     }
 
     /// L_i.
