@@ -10,7 +10,7 @@ pub struct StartReport {
     /// first component); `between(i, j)`: the geodesic between two measures; `random(j)`.
     pub kind: String,
     /// The cost that it reached, on the matrices of the search: with a ridge, those with the ridge. That of a dropped start
-    /// is rough, and estimated from a sample if there are more than a thousand measures.
+    /// is rough, and estimated from a sample if there are more than 400 measures.
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub cost: f64,
     /// Evaluations of the cost.

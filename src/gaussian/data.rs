@@ -12,7 +12,7 @@ use crate::rng::{Purpose, Stream};
 const WORTH: usize = 1 << 15;
 
 /// Measures of a sample; it is taken where there are more than twice as many.
-const SAMPLE: usize = 500;
+const SAMPLE: usize = 200;
 
 /// Measures in the frame.
 #[derive(Clone, Debug)]

@@ -18,9 +18,11 @@ use crate::pool::{Pool, for_each};
 
 /// Principal directions at the barycentre that serve as starts, beyond those that components are compared with.
 const DIRECTIONS: usize = 3;
-/// Relative decrease at which a first, rough search from a start ends.
+/// Relative decrease at which a first, rough search from a start ends, and its evaluations.
 const ROUGH: f64 = 1e-4;
-/// Starts that are pursued to the end: at most a third, or so many, within this share of the lowest rough cost.
+const ROUGH_EVALUATIONS: usize = 80;
+/// Starts that are pursued to the end: at most a third, or so many, no further above the lowest than this share of what
+/// that wins over the barycentre.
 const PURSUED: usize = 4;
 const HOPEFUL: f64 = 0.1;
 /// Measures whose barycentre costs less than this share of their size are one measure.
@@ -74,7 +76,7 @@ fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
     let limits = Limits {
         evaluations: if differ { settings.max_evaluations } else { 1 },
         tolerance: settings.tolerance,
-        decrease: 1e-7 * settings.tolerance,
+        decrease: 1e-5 * settings.tolerance,
         unit: if differ { total } else { 1.0 },
     };
     let sample = data.sample(settings.seed);
@@ -133,19 +135,34 @@ impl Search<'_> {
         // Costs of a sample, as if the others had the same.
         let share = self.sample.weights.iter().sum::<f64>() / self.data.len() as f64;
         let unit = self.limits.unit * share;
-        let rough = Limits { tolerance, decrease: 1e-3 * tolerance, unit, ..self.limits };
+        let evaluations = self.limits.evaluations.min(ROUGH_EVALUATIONS);
+        let rough = Limits { evaluations, tolerance, decrease: 1e-3 * tolerance, unit };
+        let plain = begin.first().filter(|_| self.sample.len() < self.data.len()).cloned();
         let mut found = descend_all(self.sample, family, begin, rough);
         found.iter_mut().for_each(|f| f.cost /= share);
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         let most = PURSUED.max(found.len() / 3);
+        let lowest = found[0].cost;
+        let margin = (HOPEFUL * (self.limits.unit - lowest)).max(0.1 * HOPEFUL * lowest);
         let mut pursued: Vec<usize> = vec![];
         for (k, f) in found.iter().enumerate() {
-            let hopeful = f.cost <= found[0].cost * (1.0 + HOPEFUL) || pursued.is_empty();
+            let hopeful = f.cost <= lowest + margin || pursued.is_empty();
             if hopeful && pursued.len() < most && !pursued.iter().any(|&p| found[p].resembles(f)) {
                 pursued.push(k);
             }
         }
-        let again = pursued.iter().map(|&p| found[p].again()).collect();
+        let mut again: Vec<Start> = pursued.iter().map(|&p| found[p].again()).collect();
+        if let Some(plain) = plain {
+            // What fits a sample may fit worse than the first start, which is of all measures.
+            let place = found.iter().position(|f| f.kind == plain.kind).unwrap_or(0);
+            match pursued.iter().position(|&p| p == place) {
+                Some(k) => again[k] = plain,
+                None => {
+                    pursued.push(place);
+                    again.push(plain);
+                }
+            }
+        }
         let fine = descend_all(self.data, family, again, self.limits);
         for f in &mut found {
             f.status = Status::Dropped;

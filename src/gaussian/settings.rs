@@ -46,11 +46,11 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// One component from ten starts, seed 0, a ridge of 1e-8 if it must be, 500 evaluations a start, tolerance 1e-9.
+    /// One component from 16 starts, seed 0, a ridge of 1e-8 if it must be, 500 evaluations a start, tolerance 1e-9.
     fn default() -> Self {
         Settings {
             components: 1,
-            starts: 10,
+            starts: 16,
             seed: 0,
             degenerate: Degenerate::Ridge(1e-8),
             max_evaluations: 500,
