@@ -2,7 +2,7 @@
 
 use super::barycentre::in_units;
 use super::coordinates::{Coordinates, remove, triangle};
-use super::data::Data;
+use super::data::{Data, NEGLIGIBLE};
 use super::descent::{Family, Found, Limits, Start, centred, descend};
 use super::feet::{cost, feet};
 use super::finish::{Finished, Yardstick, finish};
@@ -55,7 +55,7 @@ pub fn fit(set: &Gaussians, settings: &Settings, pool: &Pool) -> Result<Model> {
 fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
     settings.validate()?;
     check(set, settings)?;
-    let data = Data::new(set, settings.degenerate)?;
+    let data = Data::new(set, settings.degenerate, NEGLIGIBLE)?;
     let most = triangle(data.d) + data.m;
     if settings.components > most {
         let problem = format!(
@@ -77,7 +77,7 @@ fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
         evaluations: if differ { settings.max_evaluations } else { 1 },
         tolerance: settings.tolerance,
         decrease: 1e-5 * settings.tolerance,
-        unit: if differ { total } else { 1.0 },
+        unit: if differ { total } else { data.len() as f64 },
     };
     let sample = data.sample(settings.seed);
     let search = Search { data: &data, sample: sample.as_ref().unwrap_or(&data), settings, limits };
@@ -267,7 +267,7 @@ fn data_warnings(set: &Gaussians, settings: &Settings, data: &Data) -> Vec<Strin
     let mut out = vec![];
     if data.frame.reduced() {
         let (d, dim) = (data.d, data.frame.dim);
-        out.push(format!("all covariances vanish in {} common directions, which are left out (exact)", dim - d));
+        out.push(format!("all covariances vanish to rounding in {} common directions, which are left out", dim - d));
     }
     if let Some(&(i, rank)) = data.singular.first() {
         let count = data.singular.len();
