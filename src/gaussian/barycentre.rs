@@ -54,7 +54,7 @@ pub struct Barycentre {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub fn barycentre(set: &Gaussians) -> Result<Barycentre> {
-    let data = Data::new(set, Degenerate::Reduce)?;
+    let data = Data::new(set, Degenerate::Reduce, 0.0)?;
     Ok(in_units(&data, &fixed_point(&data, &data.factors)))
 }
 

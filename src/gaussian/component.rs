@@ -9,7 +9,8 @@ pub struct StartReport {
     /// `tangent(j)`: the j-th principal direction of the logarithms (at the barycentre, or at a quantile of the times of the
     /// first component); `between(i, j)`: the geodesic between two measures; `random(j)`.
     pub kind: String,
-    /// The cost that it reached, on the matrices of the search: with a ridge, those with the ridge.
+    /// The cost that it reached, on the matrices of the search: with a ridge, those with the ridge. That of a dropped start
+    /// is rough, and estimated from a sample if there are more than 400 measures.
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub cost: f64,
     /// Evaluations of the cost.

@@ -1,6 +1,6 @@
 //! Coordinates of tangent vectors at a covariance: symmetric K by a basis that is orthonormal for tr(K Σ K').
 
-use crate::linalg::{dot, multiply, multiply_nt, multiply_tn, symmetrise};
+use crate::linalg::{SignedSvd, dot, multiply, multiply_nt, multiply_tn, symmetrise};
 
 /// At Σ = A² with A symmetric positive definite. With Σ = Vᵀ diag(δ) V, `|KA|² = ½ Σ_ij Y_ij² (δ_i + δ_j)` for Y = VKVᵀ:
 /// the coordinates are Y_ii √δ_i and Y_ij √(δ_i + δ_j), i > j.
@@ -20,10 +20,13 @@ pub(crate) fn triangle(d: usize) -> usize {
 impl Coordinates {
     /// At Σ = A², A symmetric.
     pub fn new(a: &[f64], d: usize) -> Self {
-        let (roots, vectors) = crate::linalg::eigen(a, d);
+        // Singular values keep the digits of small ones that eigenvalues lose.
+        let mut svd = SignedSvd::new(d);
+        svd.compute(a);
+        let (roots, vectors) = (svd.s, svd.ut);
         // Variances far below rounding would make their directions infinitely stiff.
-        let floor = 1e-12 * roots[d - 1].abs();
-        let delta: Vec<f64> = roots.iter().map(|r| r.max(floor).max(f64::MIN_POSITIVE).powi(2)).collect();
+        let floor = (1e-12 * roots[0]).max(1e-150);
+        let delta: Vec<f64> = roots.iter().map(|r| r.max(floor).powi(2)).collect();
         let scale = lower(d).map(|(i, j)| if i == j { delta[i].sqrt() } else { (delta[i] + delta[j]).sqrt() });
         Coordinates { d, scale: scale.collect(), vectors }
     }

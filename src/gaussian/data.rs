@@ -6,9 +6,17 @@ use super::settings::Degenerate;
 use crate::error::{Error, Result};
 use crate::linalg::{dot, eigen, factor, trace};
 use crate::pool::for_each;
+use crate::rng::{Purpose, Stream};
 
 /// Work below this many multiplications is not worth spreading over threads.
 const WORTH: usize = 1 << 15;
+
+/// Share of the largest variance below which one makes no difference to a fit: it is less than a cost rounds by, and too
+/// small to divide by.
+pub(crate) const NEGLIGIBLE: f64 = 1e-14;
+
+/// Measures of a sample; it is taken where there are more than twice as many.
+const SAMPLE: usize = 200;
 
 /// Measures in the frame.
 #[derive(Clone, Debug)]
@@ -45,8 +53,9 @@ pub(crate) struct Frame {
 }
 
 impl Data {
-    /// The frame of a set of measures, and the measures in it.
-    pub fn new(set: &Gaussians, degenerate: Degenerate) -> Result<Self> {
+    /// The frame of a set of measures, and the measures in it. Directions in which all variances are 0, or below the share
+    /// `negligible` of the largest, are left out of it.
+    pub fn new(set: &Gaussians, degenerate: Degenerate, negligible: f64) -> Result<Self> {
         let (n, dim) = (set.len(), set.dim());
         let weights = set.weights().to_vec();
         let centre = centre(set);
@@ -58,7 +67,7 @@ impl Data {
             return Err(Error::parameter("measures", "their spread is beyond the range of f64; rescale them"));
         }
         let unit = if size > 0.0 { 2f64.powi(size.log2().round() as i32) } else { 1.0 };
-        let basis = common_range(set)?;
+        let basis = common_range(set, negligible)?;
         let d = if basis.is_empty() { dim } else { basis.len() / dim };
         let frame = Frame { unit, centre, basis, dim };
         let means = (0..n).flat_map(|i| frame.mean_in(set.mean(i))).collect();
@@ -85,6 +94,34 @@ impl Data {
     /// Number of measures.
     pub fn len(&self) -> usize {
         self.weights.len()
+    }
+
+    /// Some of the measures, chosen at random; none if there are few.
+    pub fn sample(&self, seed: u64) -> Option<Data> {
+        let (n, d, m) = (self.len(), self.d, self.m);
+        if n <= 2 * SAMPLE {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..n).filter(|&i| self.weights[i] > 0.0).collect();
+        Stream::new(seed, Purpose::Order, [0x6A, 0, 0]).shuffle_front(&mut order, SAMPLE);
+        order.truncate(SAMPLE);
+        order.sort_unstable();
+        let rows = |all: &[f64], width: usize| -> Vec<f64> {
+            if all.is_empty() {
+                return vec![];
+            }
+            order.iter().flat_map(|&i| all[i * width..(i + 1) * width].iter().copied()).collect()
+        };
+        Some(Data {
+            d,
+            m,
+            factors: rows(&self.factors, d * d),
+            means: rows(&self.means, m),
+            weights: rows(&self.weights, 1),
+            search: rows(&self.search, d * d),
+            frame: self.frame.clone(),
+            singular: vec![],
+        })
     }
 
     /// L_i.
@@ -120,7 +157,7 @@ impl Data {
         let d = self.d;
         match (degenerate, self.singular.first()) {
             (Degenerate::Refuse, _) if !self.frame.basis.is_empty() => {
-                let problem = format!("all covariances vanish in {} common directions", self.frame.dim - d);
+                let problem = format!("all covariances vanish to rounding in {} common directions", self.frame.dim - d);
                 Err(Error::parameter("degenerate", problem + "; choose reduce or a ridge, or leave them out"))
             }
             (Degenerate::Refuse, Some(&(i, rank))) => {
@@ -228,8 +265,8 @@ fn offset(set: &Gaussians, i: usize, centre: &[f64]) -> f64 {
     set.mean(i).map_or(0.0, |m| m.iter().zip(centre).map(|(m, c)| (m - c).powi(2)).sum())
 }
 
-/// Basis of the range of Σ_i Σ_i, row-major D × d; empty if that is the whole space.
-fn common_range(set: &Gaussians) -> Result<Vec<f64>> {
+/// Basis of the range of Σ_i Σ_i, less directions of negligible variance, row-major D × d; empty if that is the whole space.
+fn common_range(set: &Gaussians, negligible: f64) -> Result<Vec<f64>> {
     let (n, dim) = (set.len(), set.dim());
     let mut total = vec![0.0; dim * dim];
     for i in 0..n {
@@ -240,10 +277,11 @@ fn common_range(set: &Gaussians) -> Result<Vec<f64>> {
         let problem = "every covariance is 0: these are points, not Gaussians; take PCA of the means";
         return Err(Error::parameter("covariances", problem));
     }
+    let (values, vectors) = eigen(&total, dim);
+    let rank = rank.min(values.iter().filter(|&&v| v >= negligible * values[dim - 1]).count());
     if rank == dim {
         return Ok(vec![]);
     }
-    let (_, vectors) = eigen(&total, dim);
     let kept = &vectors[(dim - rank) * dim..];
     Ok((0..dim * rank).map(|p| kept[p % rank * dim + p / rank]).collect())
 }

@@ -8,6 +8,8 @@ use super::geodesic::Geodesic;
 use super::status::Status;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
 
+/// Constraints hold to this, or the component has not converged.
+const CONSTRAINTS: f64 = 1e-9;
 /// A meeting this near to an end of the first component, relative to its length, is at the end.
 const NEAR: f64 = 1e-4;
 
@@ -76,7 +78,16 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Yar
         status: found.first().map_or(Status::Converged, |f| f.status),
         warnings: vec![],
     };
+    let constraints = component.horizontality.max(component.unit_norm).max(component.orthogonality);
+    if !(constraints <= CONSTRAINTS) && component.status == Status::Converged {
+        component.status = Status::Stalled;
+    }
     component.warnings = warnings(&component, differ);
+    if !(constraints <= CONSTRAINTS) {
+        component.warnings.push(format!(
+            "its constraints hold to {constraints:.1e} only: the covariances along it are singular to rounding"
+        ));
+    }
     if let (Some(t), Some(first)) = (meeting, earlier.first()) {
         let (low, high) = first.interval();
         if (t - low).min(high - t) < NEAR * (high - low).min(1.0) && earlier.len() == 1 {

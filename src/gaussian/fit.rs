@@ -2,7 +2,7 @@
 
 use super::barycentre::in_units;
 use super::coordinates::{Coordinates, remove, triangle};
-use super::data::Data;
+use super::data::{Data, NEGLIGIBLE};
 use super::descent::{Family, Found, Limits, Start, centred, descend};
 use super::feet::{cost, feet};
 use super::finish::{Finished, Yardstick, finish};
@@ -18,9 +18,11 @@ use crate::pool::{Pool, for_each};
 
 /// Principal directions at the barycentre that serve as starts, beyond those that components are compared with.
 const DIRECTIONS: usize = 3;
-/// Relative decrease at which a first, rough search from a start ends.
+/// Relative decrease at which a first, rough search from a start ends, and its evaluations.
 const ROUGH: f64 = 1e-4;
-/// Starts that are pursued to the end: at most a third, or so many, within this share of the lowest rough cost.
+const ROUGH_EVALUATIONS: usize = 80;
+/// Starts that are pursued to the end: at most a third, or so many, no further above the lowest than this share of what
+/// that wins over the barycentre.
 const PURSUED: usize = 4;
 const HOPEFUL: f64 = 0.1;
 /// Measures whose barycentre costs less than this share of their size are one measure.
@@ -53,7 +55,7 @@ pub fn fit(set: &Gaussians, settings: &Settings, pool: &Pool) -> Result<Model> {
 fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
     settings.validate()?;
     check(set, settings)?;
-    let data = Data::new(set, settings.degenerate)?;
+    let data = Data::new(set, settings.degenerate, NEGLIGIBLE)?;
     let most = triangle(data.d) + data.m;
     if settings.components > most {
         let problem = format!(
@@ -74,16 +76,19 @@ fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
     let limits = Limits {
         evaluations: if differ { settings.max_evaluations } else { 1 },
         tolerance: settings.tolerance,
-        decrease: 1e-7 * settings.tolerance,
-        unit: if differ { total } else { 1.0 },
+        decrease: 1e-5 * settings.tolerance,
+        unit: if differ { total } else { data.len() as f64 },
     };
-    let search = Search { data: &data, settings, limits };
+    let sample = data.sample(settings.seed);
+    let search = Search { data: &data, sample: sample.as_ref().unwrap_or(&data), settings, limits };
     let mut finished: Vec<Finished> = vec![];
     // The time on the first component at which all meet.
     let mut meeting = None;
     for k in 0..settings.components {
         let found = match (finished.first(), meeting) {
-            (None, _) => search.best(Family::Any, starts::first(&data, &tangent, settings.starts, settings.seed)),
+            (None, _) => {
+                search.best(Family::Any, starts::first(search.sample, &tangent, settings.starts, settings.seed))
+            }
             (Some(first), None) => search.across(first),
             (Some(_), Some(meeting)) => search.through(meeting, &finished),
         };
@@ -116,6 +121,8 @@ fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
 
 struct Search<'a> {
     data: &'a Data,
+    /// The measures on which rough searches are made: some of many.
+    sample: &'a Data,
     settings: &'a Settings,
     limits: Limits,
 }
@@ -125,18 +132,38 @@ impl Search<'_> {
     /// not on the way to one geodesic.
     fn best(&self, family: Family<'_>, begin: Vec<Start>) -> Vec<Found> {
         let tolerance = self.limits.tolerance.max(ROUGH);
-        let rough = Limits { tolerance, decrease: 1e-3 * tolerance, ..self.limits };
-        let mut found = self.descend(family, begin, rough);
+        // Costs of a sample, as if the others had the same.
+        let share = self.sample.weights.iter().sum::<f64>() / self.data.len() as f64;
+        let unit = self.limits.unit * share;
+        let evaluations = self.limits.evaluations.min(ROUGH_EVALUATIONS);
+        let rough = Limits { evaluations, tolerance, decrease: 1e-3 * tolerance, unit };
+        let plain = begin.first().filter(|_| self.sample.len() < self.data.len()).cloned();
+        let mut found = descend_all(self.sample, family, begin, rough);
+        found.iter_mut().for_each(|f| f.cost /= share);
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         let most = PURSUED.max(found.len() / 3);
+        let lowest = found[0].cost;
+        let margin = (HOPEFUL * (self.limits.unit - lowest)).max(0.1 * HOPEFUL * lowest);
         let mut pursued: Vec<usize> = vec![];
         for (k, f) in found.iter().enumerate() {
-            let hopeful = f.cost <= found[0].cost * (1.0 + HOPEFUL) || pursued.is_empty();
+            let hopeful = f.cost <= lowest + margin || pursued.is_empty();
             if hopeful && pursued.len() < most && !pursued.iter().any(|&p| found[p].resembles(f)) {
                 pursued.push(k);
             }
         }
-        let fine = self.descend(family, pursued.iter().map(|&p| found[p].again()).collect(), self.limits);
+        let mut again: Vec<Start> = pursued.iter().map(|&p| found[p].again()).collect();
+        if let Some(plain) = plain {
+            // What fits a sample may fit worse than the first start, which is of all measures.
+            let place = found.iter().position(|f| f.kind == plain.kind).unwrap_or(0);
+            match pursued.iter().position(|&p| p == place) {
+                Some(k) => again[k] = plain,
+                None => {
+                    pursued.push(place);
+                    again.push(plain);
+                }
+            }
+        }
+        let fine = descend_all(self.data, family, again, self.limits);
         for f in &mut found {
             f.status = Status::Dropped;
         }
@@ -145,19 +172,12 @@ impl Search<'_> {
             found[p] = Found { evaluations, ..f };
         }
         // NaN comes last; among those pursued and equal up to the tolerance, the first.
-        let best = found.iter().map(|f| f.cost).fold(f64::INFINITY, f64::min);
+        let costs = found.iter().filter(|f| f.status != Status::Dropped).map(|f| f.cost);
+        let best = costs.fold(f64::INFINITY, f64::min);
         let threshold = best + self.settings.tolerance * best.abs();
         let kept = found.iter().position(|f| f.cost <= threshold && f.status != Status::Dropped).unwrap_or(0);
         found[..=kept].rotate_right(1);
         found
-    }
-
-    fn descend(&self, family: Family<'_>, begin: Vec<Start>, limits: Limits) -> Vec<Found> {
-        let mut jobs: Vec<(Option<Start>, Option<Found>)> = begin.into_iter().map(|s| (Some(s), None)).collect();
-        for_each(&mut jobs, true, |_, (start, found)| {
-            *found = start.take().map(|start| descend(self.data, family, start, limits));
-        });
-        jobs.into_iter().filter_map(|(_, found)| found).collect()
     }
 
     /// The second component: across the first, anywhere on it.
@@ -170,7 +190,7 @@ impl Search<'_> {
         let inner = 1e-6 * (b - a);
         let span = (a + inner, b - inner);
         let begin =
-            starts::across(self.data, &first.line, &first.times, span, self.settings.starts, self.settings.seed);
+            starts::across(self.sample, &first.line, &first.times, span, self.settings.starts, self.settings.seed);
         self.best(Family::Across { first: &first.line, low: span.0, high: span.1 }, begin)
     }
 
@@ -178,7 +198,7 @@ impl Search<'_> {
     fn through(&self, meeting: f64, finished: &[Finished]) -> Vec<Found> {
         let base = &finished[1].line;
         let earlier = self.earlier(&Coordinates::new(&base.a, self.data.d), meeting, finished);
-        let begin = starts::through(self.data, base, &earlier, self.settings.starts, self.settings.seed);
+        let begin = starts::through(self.sample, base, &earlier, self.settings.starts, self.settings.seed);
         self.best(Family::Through { base, earlier: &earlier }, begin)
     }
 
@@ -194,13 +214,13 @@ impl Search<'_> {
         out
     }
 
-    /// The kept line of the first component, with its origin at the mean of the times. If the search saw regularised
-    /// matrices, tangent PCA must still not be better on the given ones.
+    /// The kept line of the first component, with its origin at the mean of the times. A search that saw regularised
+    /// matrices, or some of many, must still not be worse than tangent PCA.
     fn first_line(&self, found: &Geodesic, tangent: &Tangent, tangent_cost: f64) -> Geodesic {
         let data = self.data;
         let mut line = found.clone();
         let mut at = feet(data, &line, line.interval(), false);
-        if !data.search.is_empty() && tangent_cost < cost(data, &at) {
+        if tangent_cost < cost(data, &at) {
             line = tangent.line(data, 0);
             at = feet(data, &line, line.interval(), false);
         }
@@ -217,6 +237,14 @@ impl Search<'_> {
         let (k, drift) = v.split_at(at.len());
         Geodesic::from_parts(found.a.clone(), at.matrix(k), found.d, found.mean.clone(), drift.to_vec())
     }
+}
+
+fn descend_all(data: &Data, family: Family<'_>, begin: Vec<Start>, limits: Limits) -> Vec<Found> {
+    let mut jobs: Vec<(Option<Start>, Option<Found>)> = begin.into_iter().map(|s| (Some(s), None)).collect();
+    for_each(&mut jobs, true, |_, (start, found)| {
+        *found = start.take().map(|start| descend(data, family, start, limits));
+    });
+    jobs.into_iter().filter_map(|(_, found)| found).collect()
 }
 
 fn check(set: &Gaussians, settings: &Settings) -> Result<()> {
@@ -239,7 +267,7 @@ fn data_warnings(set: &Gaussians, settings: &Settings, data: &Data) -> Vec<Strin
     let mut out = vec![];
     if data.frame.reduced() {
         let (d, dim) = (data.d, data.frame.dim);
-        out.push(format!("all covariances vanish in {} common directions, which are left out (exact)", dim - d));
+        out.push(format!("all covariances vanish to rounding in {} common directions, which are left out", dim - d));
     }
     if let Some(&(i, rank)) = data.singular.first() {
         let count = data.singular.len();

@@ -197,7 +197,7 @@ impl Model {
         let t = if t >= low && t <= high {
             t
         } else if clamp && !t.is_nan() {
-            t.clamp(low, high)
+            t.max(low).min(high)
         } else {
             return Err(Error::Time { component: k, time: t, interval: c.interval });
         };

@@ -1,5 +1,7 @@
 //! The one-dimensional search for d = 2, in closed form up to a scalar Newton iteration.
 
+use super::projection::within;
+
 /// For 2 × 2 matrices `max ⟨M, Q⟩` over rotations is the length of `(m₁₁ + m₂₂, m₂₁ − m₁₂)`, so that
 /// `g(t) = x₂t² + 2ct − 2|p + tω|` for two vectors of the plane.
 #[derive(Clone, Copy, Debug)]
@@ -15,14 +17,14 @@ impl Plane {
     pub fn nearest(&self, low: f64, high: f64) -> f64 {
         let omega = self.rate[0].hypot(self.rate[1]);
         if !(omega > 0.0) {
-            return (-self.c / self.x2).clamp(low, high);
+            return within(-self.c / self.x2, low, high);
         }
         // Minima inside, one of which may be where p + tω is shortest; then the ends, which must undercut them to count.
         let shortest = -(self.start[0] * self.rate[0] + self.start[1] * self.rate[1]) / (omega * omega);
         let minima = [self.outermost(omega, 1.0), self.outermost(omega, -1.0), Some(shortest)];
-        let inside = minima.into_iter().flatten().map(|t| t.clamp(low, high));
+        let inside = minima.into_iter().flatten().map(|t| within(t, low, high));
         let ends = [low, high].into_iter().filter(|t| t.is_finite());
-        let mut best = (f64::INFINITY, 0f64.clamp(low, high));
+        let mut best = (f64::INFINITY, within(0.0, low, high));
         for t in inside.chain(ends) {
             let value = self.value(t);
             if value < best.0 {

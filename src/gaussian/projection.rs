@@ -33,6 +33,11 @@ pub(crate) struct Projector {
     warm: bool,
 }
 
+/// t, or the end of [low, high] beyond which it lies. Bounds that are no numbers bound nothing, unlike those of `clamp`.
+pub(crate) fn within(t: f64, low: f64, high: f64) -> f64 {
+    t.max(low).min(high)
+}
+
 /// Values at a time: f, f', f''.
 #[derive(Clone, Copy)]
 struct Jet {
@@ -68,10 +73,10 @@ impl Projector {
     /// The nearest time in [low, high], of all of them.
     pub fn search(&mut self, low: f64, high: f64) -> f64 {
         if !(self.x2 > 0.0) {
-            return 0f64.clamp(low, high);
+            return within(0.0, low, high);
         }
         match self.d {
-            1 => ((self.rate[0] - self.c) / self.x2).clamp(low, high),
+            1 => within((self.rate[0] - self.c) / self.x2, low, high),
             2 => self.plane().nearest(low, high),
             _ => self.scan(low, high),
         }
@@ -83,7 +88,7 @@ impl Projector {
             return self.search(low, high);
         }
         let speed = self.x2.sqrt();
-        let mut t = from.clamp(low, high);
+        let mut t = within(from, low, high);
         let mut before = f64::INFINITY;
         let mut fallback = t;
         for _ in 0..STEPS {
@@ -97,8 +102,8 @@ impl Projector {
             before = value;
             let slope = self.x2 * t + self.c - jet.first;
             let curvature = self.x2 - jet.second;
-            fallback = (t - slope / self.x2).clamp(low, high);
-            let next = if curvature > 0.0 { (t - slope / curvature).clamp(low, high) } else { fallback };
+            fallback = within(t - slope / self.x2, low, high);
+            let next = if curvature > 0.0 { within(t - slope / curvature, low, high) } else { fallback };
             let step = (next - t).abs() * speed;
             t = next;
             // Newton's error is now of the order of the square of the step. An end is reached exactly.
@@ -113,8 +118,8 @@ impl Projector {
     fn scan(&mut self, low: f64, high: f64) -> f64 {
         // |f'| ≤ √d |LᵀX| bounds stationary times.
         let bound = (self.d as f64).sqrt() * norm(&self.rate);
-        let left = ((-self.c - bound) / self.x2).clamp(low, high);
-        let right = ((-self.c + bound) / self.x2).clamp(low, high);
+        let left = within((-self.c - bound) / self.x2, low, high);
+        let right = within((-self.c + bound) / self.x2, low, high);
         let (middle, half) = (0.5 * (left + right), 0.5 * (right - left));
         let node = |k: usize| match k {
             0 => left,
@@ -179,8 +184,8 @@ impl Projector {
             return (t, 0.0);
         }
         let bound = (self.d as f64).sqrt() * norm(&self.rate);
-        let left = ((-self.c - bound) / self.x2).clamp(low, high);
-        let right = ((-self.c + bound) / self.x2).clamp(low, high);
+        let left = within((-self.c - bound) / self.x2, low, high);
+        let right = within((-self.c + bound) / self.x2, low, high);
         let tolerance = 1e-12 * self.size * self.size;
         let first = self.jet(t).f;
         let mut best = (self.value(t, first), t);
@@ -198,7 +203,7 @@ impl Projector {
             let Some(((a, fa), (b, fb))) = cells.pop() else { break };
             let stationary = self.x2 * a + self.c <= fb.first && self.x2 * b + self.c >= fa.first;
             let chord = if b > a { (fb.f - fa.f) / (b - a) } else { fa.first };
-            let lowest = ((chord - self.c) / self.x2).clamp(a, b);
+            let lowest = within((chord - self.c) / self.x2, a, b);
             let bound = self.value(lowest, fa.f + chord * (lowest - a));
             let middle = 0.5 * (a + b);
             if !stationary || bound >= best.0 - tolerance || middle <= a || middle >= b {
@@ -217,7 +222,7 @@ impl Projector {
         }
         for ((a, fa), (b, fb)) in cells {
             let chord = if b > a { (fb.f - fa.f) / (b - a) } else { fa.first };
-            let lowest = ((chord - self.c) / self.x2).clamp(a, b);
+            let lowest = within((chord - self.c) / self.x2, a, b);
             floor = floor.min(self.value(lowest, fa.f + chord * (lowest - a)));
         }
         let polished = self.follow(best.1, low, high);

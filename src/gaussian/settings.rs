@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 #[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
 pub enum Degenerate {
-    /// Directions in which all covariances vanish are left out, which is exact. Matrices that are singular beyond that are
+    /// Directions in which all covariances vanish (below 1e-14 of the largest variance) are left out, which is exact to
+    /// rounding. Matrices that are singular beyond that are
     /// used as they are: the best geodesic may then lie at the border of the cone, where the search is not reliable.
     Reduce,
     /// The same, but where matrices remain singular, geodesics are sought for covariances with a ridge: this share of the
@@ -46,11 +47,11 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// One component from ten starts, seed 0, a ridge of 1e-8 if it must be, 500 evaluations a start, tolerance 1e-9.
+    /// One component from 16 starts, seed 0, a ridge of 1e-8 if it must be, 500 evaluations a start, tolerance 1e-9.
     fn default() -> Self {
         Settings {
             components: 1,
-            starts: 10,
+            starts: 16,
             seed: 0,
             degenerate: Degenerate::Ridge(1e-8),
             max_evaluations: 500,

@@ -169,6 +169,9 @@ fn random(p: usize, orthogonal_to: &[Vec<f64>], stream: &mut Stream) -> Vec<f64>
 /// The geodesic between two random measures, based halfway; none if they are one.
 fn between(data: &Data, a: &[f64], stream: &mut Stream) -> Option<Start> {
     let (n, d) = (data.len(), data.d);
+    if n < 2 {
+        return None;
+    }
     let i = stream.below(n);
     let j = (i + 1 + stream.below(n - 1)) % n;
     // Both in one fibre picture: the first aligned to the barycentre, the second to the first.

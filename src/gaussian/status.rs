@@ -7,7 +7,8 @@
 pub enum Status {
     /// The tolerance was met.
     Converged,
-    /// No step lowers the cost any more, but its gradient is not 0 to tolerance: rounding, or a corner of the cost.
+    /// No step lowers the cost any more, but its gradient is not 0 to tolerance, or constraints do not hold to 1e-9: rounding
+    /// near singular matrices, or a corner of the cost.
     Stalled,
     /// The tolerance was not met within the allowed iterations.
     MaxIterations,

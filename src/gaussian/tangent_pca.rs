@@ -2,7 +2,7 @@
 
 use super::barycentre::{Barycentre, FixedPoint, fixed_point, in_units};
 use super::coordinates::triangle;
-use super::data::Data;
+use super::data::{Data, NEGLIGIBLE};
 use super::feet::{cost, feet};
 use super::geodesic::{Geodesic, symmetric_lift};
 use super::set::Gaussians;
@@ -64,7 +64,7 @@ pub struct TangentComponent {
 /// ```
 pub fn tangent_pca(set: &Gaussians, components: usize, pool: &Pool) -> Result<TangentPca> {
     pool.run(|| {
-        let data = Data::new(set, Degenerate::Reduce)?;
+        let data = Data::new(set, Degenerate::Reduce, NEGLIGIBLE)?;
         let most = triangle(data.d) + data.m;
         if components == 0 || components > most {
             let problem = format!("they are {components}; give 1 to {most}, as many as there are directions");
