@@ -76,7 +76,7 @@ fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
     let limits = Limits {
         evaluations: if differ { settings.max_evaluations } else { 1 },
         tolerance: settings.tolerance,
-        decrease: 1e-5 * settings.tolerance,
+        decrease: 1e-7 * settings.tolerance,
         unit: if differ { total } else { data.len() as f64 },
     };
     let sample = data.sample(settings.seed);

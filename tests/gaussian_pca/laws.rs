@@ -111,7 +111,7 @@ fn scale_does_not_matter() {
         for scale in [1e-6, 3e-3, 7.0, 1e6] {
             let model = at(scale);
             for (a, b) in model.components.iter().zip(&one.components) {
-                assert!(close(a.cost, b.cost * scale * scale, 1e-7, 0.0), "scale {scale}: {} {}", a.cost, b.cost);
+                assert!(close(a.cost, b.cost * scale * scale, 1e-8, 0.0), "scale {scale}: {} {}", a.cost, b.cost);
                 let off = a.times.iter().zip(&b.times).map(|(a, b)| (a / scale - b).abs()).fold(0.0, f64::max);
                 assert!(off < 1e-4, "scale {scale}: {off:e}");
             }
