@@ -79,7 +79,7 @@ fn steps_do_not_allocate() {
     };
     let small = Settings { steps: [40, 40], batch: 150, hidden: vec![16; 2], ..quick.clone() };
     let mut clipped = 0;
-    for (d, threads) in [(3, 1), (3, 2), (1, 1), (5, 1)] {
+    for (d, threads) in [(3, 1), (3, 2), (1, 1), (5, 1), (9, 1)] {
         let (watched, c) = watch(&small, d, threads);
         assert_eq!(watched, 56);
         clipped += c;
@@ -89,4 +89,5 @@ fn steps_do_not_allocate() {
     let paper = Settings { components: 2, evaluation_points: 64, ..Settings::paper() };
     let large = Settings { steps: [16, 16], batch: 520, hidden: vec![8; 2], ..paper };
     assert_eq!(watch(&large, 3, 2).0, 8);
+    assert_eq!(watch(&large, 9, 1).0, 8);
 }

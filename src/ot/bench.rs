@@ -26,7 +26,7 @@ impl<T: Real> Parts<T> {
         let zeros = vec![T::ZERO; cy.padded()];
         let mut parts = Parts { x: cx, y: cy, problem: Problem::default(), beta: zeros.clone(), r: zeros };
         let pair = Pair { isa: Isa::best(), x: &parts.x, y: &parts.y };
-        parts.problem.set(pair, memory);
+        parts.problem.set(pair, memory, true);
         parts.problem.relax(pair);
         parts.problem.build(pair);
         parts

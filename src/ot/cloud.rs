@@ -3,7 +3,7 @@
 
 use super::points::Points;
 use crate::real::Real;
-use crate::simd::{TILE, padded};
+use crate::simd::{Isa, TILE, padded, slices};
 
 /// Rows of a tile.
 pub(crate) const ROWS: usize = 4;
@@ -113,6 +113,15 @@ impl<T: Real> Cloud<T> {
             self.set_weight(p, T::from_f64(mass));
         }
     }
+
+    /// Weighted squared distances from the mean.
+    pub fn spread(&self, isa: Isa) -> f64 {
+        let axis = |k: usize| {
+            let mean = crate::real::dot(&self.weights, self.axis(k));
+            slices::weighted_dot(isa, &self.weights, self.axis(k), self.axis(k)) - mean * mean
+        };
+        (0..self.d).map(axis).sum()
+    }
 }
 
 /// Rows in an order in which neighbours in the list are neighbours in space: that of a [`Cloud`].
@@ -144,17 +153,7 @@ fn halve<T: Real>(coords: &[T], d: usize, order: &mut [u32], keys: &mut [u64]) {
     if n <= ROWS || half >= n {
         return;
     }
-    let (mut axis, mut widest) = (0, -1.0);
-    for k in 0..d {
-        let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
-        for &i in order.iter() {
-            let v = coords[i as usize * d + k].to_f64();
-            (lo, hi) = (lo.min(v), hi.max(v));
-        }
-        if hi - lo > widest {
-            (axis, widest) = (k, hi - lo);
-        }
-    }
+    let axis = widest(coords, d, order);
     for (key_out, &i) in keys.iter_mut().zip(order.iter()) {
         *key_out = key(coords[i as usize * d + axis], i);
     }
@@ -166,6 +165,46 @@ fn halve<T: Real>(coords: &[T], d: usize, order: &mut [u32], keys: &mut [u64]) {
     let (left_keys, right_keys) = keys.split_at_mut(half);
     halve(coords, d, left, left_keys);
     halve(coords, d, right, right_keys);
+}
+
+/// The axis along which these points reach farthest.
+fn widest<T: Real>(coords: &[T], d: usize, order: &[u32]) -> usize {
+    // Several axes at a time: they lie side by side in memory.
+    const RUN: usize = 8;
+    let (mut axis, mut widest) = (0, -1.0);
+    for first in (0..d).step_by(RUN) {
+        let run = RUN.min(d - first);
+        let from = &coords[order[0] as usize * d + first..][..run];
+        let (mut low, mut high) = ([T::ZERO; RUN], [T::ZERO; RUN]);
+        low[..run].copy_from_slice(from);
+        high[..run].copy_from_slice(from);
+        if run == RUN {
+            for &i in order {
+                let row = coords[i as usize * d + first..].first_chunk::<RUN>().expect("a run");
+                for k in 0..RUN {
+                    low[k] = if row[k] < low[k] { row[k] } else { low[k] };
+                    high[k] = if row[k] > high[k] { row[k] } else { high[k] };
+                }
+            }
+        } else {
+            for k in 0..run {
+                let (mut lo, mut hi) = (low[k], high[k]);
+                for &i in order {
+                    let v = coords[i as usize * d + first + k];
+                    lo = if v < lo { v } else { lo };
+                    hi = if v > hi { v } else { hi };
+                }
+                (low[k], high[k]) = (lo, hi);
+            }
+        }
+        for k in 0..run {
+            let reach = high[k].to_f64() - low[k].to_f64();
+            if reach > widest {
+                (axis, widest) = (first + k, reach);
+            }
+        }
+    }
+    axis
 }
 
 #[cfg(test)]
@@ -207,6 +246,32 @@ mod tests {
         let spread = |axis: &[f64]| axis.iter().fold(0.0f64, |a, &v| a.max((v - axis[0]).abs()));
         let mean: f64 = (0..64).map(|t| spread(&cloud.axis(0)[t * 16..t * 16 + 16])).sum::<f64>() / 64.0;
         assert!(mean < 1.0, "tiles of 16 neighbours span {mean} of a cloud that spans 6");
+    }
+
+    /// Runs of axes, whole and not, against the plain search.
+    #[test]
+    fn widest_axis() {
+        for (n, d) in [(1, 1), (2, 3), (5, 8), (9, 17), (40, 64), (33, 13)] {
+            let points = random(n, d);
+            let order: Vec<u32> = (0..n as u32).rev().filter(|i| n < 4 || i % 3 != 1).collect();
+            let reach = |k: usize| {
+                let values = || order.iter().map(|&i| points.coords()[i as usize * d + k]);
+                values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)
+            };
+            let first_widest = (0..d).fold(0, |best, k| if reach(k) > reach(best) { k } else { best });
+            assert_eq!(widest(points.coords(), d, &order), first_widest, "{n} {d}");
+        }
+    }
+
+    #[test]
+    fn spread_is_the_variance() {
+        let points = random(100, 11);
+        let mut cloud = Cloud::default();
+        cloud.set(&points, &[0.5; 11], 2.0);
+        let exact = 4.0 * crate::ot::points::variance(&points);
+        for isa in Isa::available() {
+            assert!((cloud.spread(isa) / exact - 1.0).abs() < 1e-12);
+        }
     }
 
     #[test]

@@ -3,8 +3,10 @@
 //! budget of memory, else computed anew in each pass, group of rows by group of rows.
 
 use super::cloud::{Cloud, ROWS};
+use super::means::mean_rows;
 use super::softmin::{PARTS, WORTH, part};
-use super::tiles::{Exponents, Source, Tiles, VALUES, build_rows, count_rows, mean_rows, sweep_rows};
+use super::squares::{MANY, Rows};
+use super::tiles::{Exponents, Source, Tiles, VALUES, all_squares, build_rows, count_rows, sweep_rows};
 use crate::real::Real;
 use crate::simd::{Isa, TILE, padded, slices};
 
@@ -46,24 +48,54 @@ pub(crate) struct Kernel<T> {
     /// Tiles that may be stored.
     budget: usize,
     stored: bool,
+    /// Squared distances are kept.
+    kept: bool,
+    /// And none is missing.
+    complete: bool,
     /// w y, axis after axis.
     wy: Vec<T>,
 }
 
 impl<T: Real> Kernel<T> {
-    /// New clouds, and the bytes that stored tiles may take.
-    pub fn set(&mut self, x: &Cloud<T>, y: &Cloud<T>, memory: usize) {
+    /// New clouds, the bytes that may be taken, and whether distances will be asked for more than once.
+    pub fn set(&mut self, x: &Cloud<T>, y: &Cloud<T>, memory: usize, again: bool) {
         self.x_boxes.set(x, ROWS);
         self.y_boxes.set(y, TILE);
         self.budget = memory / (VALUES * size_of::<T>());
         let columns = y.padded() / TILE;
         let all = x.n.div_ceil(ROWS) * columns;
+        // Entries come first.
+        (self.kept, self.complete) = (again && x.d >= MANY && 2 * all <= self.budget, false);
         for (k, tiles) in self.parts.iter_mut().enumerate() {
             let rows = part(x.n, k).len();
             // Where all fit there is room for all, so that no later solve allocates; else for one group.
             let room = if all <= self.budget { rows.div_ceil(ROWS) * columns } else { columns };
             tiles.reserve(rows, x.d, room);
+            tiles.squares.set(rows.div_ceil(ROWS), columns, x.d, self.kept);
         }
+    }
+
+    /// No clouds: nothing is kept of the last ones.
+    pub fn unset(&mut self) {
+        self.kept = false;
+    }
+
+    /// All squared distances, where they are kept: rows of x, or `turned`, of y.
+    pub fn squares(&mut self, isa: Isa, (x, y): (&Cloud<T>, &Cloud<T>), turned: bool) -> Option<Rows<'_, T>> {
+        if !self.kept {
+            return None;
+        }
+        if !self.complete {
+            let n = x.n;
+            crate::pool::for_each(&mut self.parts, n * y.n >= WORTH, |k, t| all_squares(isa, x, y, part(n, k), t));
+            self.complete = true;
+        }
+        Some(Rows::new(&self.parts, x.n, turned))
+    }
+
+    /// Numbers that a reader of rows of y needs beside the row, for n points of x.
+    pub fn turned_room(&self, n: usize) -> usize {
+        if self.kept { n * TILE } else { 0 }
     }
 
     /// Takes these potentials.

@@ -15,11 +15,13 @@ mod cloud;
 mod divergence;
 mod epsilon;
 mod kernel;
+mod means;
 mod mixing;
 mod points;
 mod problem;
 mod softmin;
 mod solver;
+mod squares;
 mod tiles;
 
 pub use assignment::assignment;
@@ -44,8 +46,8 @@ pub struct Sinkhorn {
     pub tolerance: f64,
     /// Iterations (both half-updates) of each of the three problems after which a solve ends all the same.
     pub max_iterations: usize,
-    /// Bytes that the stored kernel of each of the three problems may take, of which only what matters is stored. Beyond
-    /// that its blocks are computed anew in each iteration: memory linear in n + m. With 0 nothing is left out either, and
+    /// Bytes that the stored kernel of each of the three problems may take, of which only what matters is stored. From
+    /// eight dimensions on squared distances are kept, too, if all of both fit. Beyond that its blocks are computed anew in each iteration: memory linear in n + m. With 0 nothing is left out either, and
     /// every iteration runs in the log domain: the slow reference.
     pub kernel_memory: usize,
 }

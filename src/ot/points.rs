@@ -136,13 +136,23 @@ pub(crate) fn mean_into<T: Real>(points: &Points<T>, mean: &mut [f64]) {
 
 /// Total variance Σ w |y − ȳ|², in f64.
 pub fn variance<T: Real>(points: &Points<T>) -> f64 {
-    // Coordinate after coordinate: no memory for the mean.
-    let coordinate = |k: usize| {
-        let values = || points.coords[k..].iter().step_by(points.dim).map(|v| v.to_f64()).zip(&points.weights);
-        let mean: f64 = values().map(|(v, w)| w.to_f64() * v).sum();
-        values().map(|(v, w)| w.to_f64() * (v - mean).powi(2)).sum::<f64>()
-    };
-    (0..points.dim).map(coordinate).sum()
+    // A few coordinates at a time: no memory for the mean.
+    const RUN: usize = 8;
+    let (d, mut total) = (points.dim, 0.0);
+    for first in (0..d).step_by(RUN) {
+        let run = RUN.min(d - first);
+        let rows = || points.coords.chunks_exact(d).map(|row| &row[first..first + run]).zip(&points.weights);
+        let (mut means, mut sums) = ([0.0; RUN], [0.0; RUN]);
+        for (row, w) in rows() {
+            means.iter_mut().zip(row).for_each(|(m, v)| *m += w.to_f64() * v.to_f64());
+        }
+        for (row, w) in rows() {
+            let values = row.iter().zip(&means);
+            sums.iter_mut().zip(values).for_each(|(s, (v, m))| *s += w.to_f64() * (v.to_f64() - m).powi(2));
+        }
+        total += sums[..run].iter().sum::<f64>();
+    }
+    total
 }
 
 /// The mean Σ w y, in f64.

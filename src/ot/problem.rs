@@ -110,8 +110,9 @@ fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V
 }
 
 impl<T: Real> Problem<T> {
-    /// Sizes for a pair, and F = G = 0. Stored tiles may take `memory` bytes; with 0, all is streamed.
-    pub fn set(&mut self, pair: Pair<'_, T>, memory: usize) {
+    /// Sizes for a pair, and F = G = 0. What is stored may take `memory` bytes; with 0, all is streamed. With `again` the
+    /// kernel will be built more than once.
+    pub fn set(&mut self, pair: Pair<'_, T>, memory: usize, again: bool) {
         self.room = ROOM;
         self.storage = if memory == 0 { Storage::Streamed } else { Storage::Tiled };
         let (n, m) = (pair.x.padded(), pair.y.padded());
@@ -122,10 +123,13 @@ impl<T: Real> Problem<T> {
         self.w.clear();
         self.w.resize(n.max(m), T::ZERO);
         if self.storage == Storage::Tiled {
-            self.kernel.set(pair.x, pair.y, memory);
+            self.kernel.set(pair.x, pair.y, memory, again);
+        } else {
+            self.kernel.unset();
         }
         // A solve that loses a row asks for them in the middle.
-        self.parts.iter_mut().for_each(|p| p.reserve(n.max(m), pair.x.d));
+        let numbers = n.max(m) + pair.x.d.max(self.kernel.turned_room(n));
+        self.parts.iter_mut().for_each(|p| p.reserve(n.max(m), numbers));
         self.close(pair);
     }
 
@@ -147,7 +151,8 @@ impl<T: Real> Problem<T> {
         self.w[..m].copy_from_slice(&y.log_weights);
         self.df.fill(T::ZERO);
         let (sx, sy) = (Side { cloud: x, potential: &self.df }, Side { cloud: y, potential: &self.g });
-        softmin(isa, sx, sy, &self.w[..m], &mut self.f[..n], &mut [], &mut self.parts);
+        let squares = self.kernel.squares(isa, (x, y), false);
+        softmin(isa, sx, sy, squares, &self.w[..m], &mut self.f[..n], &mut [], &mut self.parts);
         self.close(pair);
     }
 
@@ -164,7 +169,8 @@ impl<T: Real> Problem<T> {
         self.w[..n].copy_from_slice(&x.log_weights);
         self.columns.fill(T::ZERO);
         let (sx, sy) = (Side { cloud: x, potential: &self.f }, Side { cloud: y, potential: &self.columns });
-        softmin(isa, sy, sx, &self.w[..n], &mut self.g[..y.n], &mut [], &mut self.parts);
+        let squares = self.kernel.squares(isa, (x, y), true);
+        softmin(isa, sy, sx, squares, &self.w[..n], &mut self.g[..y.n], &mut [], &mut self.parts);
     }
 
     /// From any F, G: one iteration in the log domain, which cannot lose a row or a column.
@@ -208,7 +214,7 @@ impl<T: Real> Problem<T> {
                 *w = if l.is_finite() { p * factor + l } else { l };
             }
             let (sa, so) = (Side { cloud: at, potential: &self.df }, Side { cloud: of, potential: &self.columns });
-            softmin(isa, sa, so, &self.w[..of.padded()], &mut out[..at.n], &mut [], &mut self.parts);
+            softmin(isa, sa, so, None, &self.w[..of.padded()], &mut out[..at.n], &mut [], &mut self.parts);
         };
         read(x, coarse.y, &from.g, &mut self.f);
         read(y, coarse.x, &from.f, &mut self.g);
@@ -256,7 +262,7 @@ impl<T: Real> Problem<T> {
                     *w = l + d;
                 }
                 let (sx, sy) = (Side { cloud: x, potential: &self.f }, Side { cloud: y, potential: &self.g });
-                softmin(isa, sy, sx, &self.w[..n], &mut r[..y.n], &mut [], &mut self.parts);
+                softmin(isa, sy, sx, None, &self.w[..n], &mut r[..y.n], &mut [], &mut self.parts);
             }
         }
         for (r, &b) in r.iter_mut().zip(beta) {
@@ -311,7 +317,7 @@ impl<T: Real> Problem<T> {
         let (sx, sy) = (Side { cloud: x, potential: df }, Side { cloud: y, potential: g });
         for i in 0..x.n {
             if f[i].to_f64().is_nan() {
-                softmin_rows(isa, sx, sy, &w[..m], i..i + 1, &mut f[i..i + 1], &mut [], buffer);
+                softmin_rows(isa, sx, sy, None, &w[..m], i..i + 1, &mut f[i..i + 1], &mut [], buffer);
             }
         }
         w[..n].copy_from_slice(&x.log_weights);
@@ -319,7 +325,7 @@ impl<T: Real> Problem<T> {
         for j in 0..y.n {
             if bad_column(r[j]) && y.weights[j] > T::ZERO {
                 let sy = Side { cloud: y, potential: columns };
-                softmin_rows(isa, sy, sx, &w[..n], j..j + 1, &mut g[j..j + 1], &mut [], buffer);
+                softmin_rows(isa, sy, sx, None, &w[..n], j..j + 1, &mut g[j..j + 1], &mut [], buffer);
             }
         }
         self.close(pair);
@@ -344,7 +350,7 @@ impl<T: Real> Problem<T> {
                     *w = l + b;
                 }
                 let (sx, sy) = (Side { cloud: x, potential: &self.f }, Side { cloud: y, potential: &self.g });
-                softmin(isa, sx, sy, &self.w[..m], &mut self.df[..x.n], means, &mut self.parts);
+                softmin(isa, sx, sy, None, &self.w[..m], &mut self.df[..x.n], means, &mut self.parts);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Rows of softmins (D9), streamed: nothing of size n × m is kept.
 
 use super::cloud::Cloud;
+use super::squares::{Rows, read_row};
 use crate::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 use std::ops::Range;
@@ -20,17 +21,20 @@ dispatch! {
     /// `out_i = −log₂ Σ_j 2^(e_ij + w_j)`, and, if `means` is not empty, the mean of the y_j under the summands'
     /// shares (rows × d).
     ///
-    /// F_i + G_j is formed first, so that rows and columns see the same rounded exponent. `buffer` has y's padded length
-    /// and d more.
-    pub(crate) fn softmin_rows<T>(
-        x: Side<'_, T>, y: Side<'_, T>, w: &[T], rows: Range<usize>, out: &mut [T], means: &mut [T], buffer: &mut [T],
+    /// F_i + G_j is formed first, so that rows and columns see the same rounded exponent. `squares` are the distances, if
+    /// they are known; `buffer` has the length of [`room`].
+    pub(super) fn softmin_rows<T>(
+        x: Side<'_, T>, y: Side<'_, T>, squares: Option<Rows<'_, T>>, w: &[T], rows: Range<usize>, out: &mut [T],
+        means: &mut [T], buffer: &mut [T],
     ) = body;
 }
 
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 fn body<V: Vector>(
     x: Side<'_, V::Scalar>,
     y: Side<'_, V::Scalar>,
+    squares: Option<Rows<'_, V::Scalar>>,
     w: &[V::Scalar],
     rows: Range<usize>,
     out: &mut [V::Scalar],
@@ -38,18 +42,20 @@ fn body<V: Vector>(
     buffer: &mut [V::Scalar],
 ) {
     match y.cloud.d {
-        1 => in_dimension::<V, 1>(x, y, w, rows, out, means, buffer),
-        2 => in_dimension::<V, 2>(x, y, w, rows, out, means, buffer),
-        3 => in_dimension::<V, 3>(x, y, w, rows, out, means, buffer),
-        _ => in_dimension::<V, 0>(x, y, w, rows, out, means, buffer),
+        1 => in_dimension::<V, 1>(x, y, None, w, rows, out, means, buffer),
+        2 => in_dimension::<V, 2>(x, y, None, w, rows, out, means, buffer),
+        3 => in_dimension::<V, 3>(x, y, None, w, rows, out, means, buffer),
+        _ => in_dimension::<V, 0>(x, y, squares, w, rows, out, means, buffer),
     }
 }
 
 /// D is the dimension, 0 for one that is only known at run time.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 fn in_dimension<V: Vector, const D: usize>(
     x: Side<'_, V::Scalar>,
     y: Side<'_, V::Scalar>,
+    squares: Option<Rows<'_, V::Scalar>>,
     w: &[V::Scalar],
     rows: Range<usize>,
     out: &mut [V::Scalar],
@@ -66,11 +72,15 @@ fn in_dimension<V: Vector, const D: usize>(
         for k in 0..D {
             at[k] = V::splat(x.cloud.axis(k)[i]);
         }
-        if D == 0 {
-            for k in 0..d {
-                place[k] = x.cloud.axis(k)[i];
+        match squares {
+            _ if D > 0 => {}
+            Some(known) => read_row::<V>(known, i, o == 0, place, buffer),
+            None => {
+                for k in 0..d {
+                    place[k] = x.cloud.axis(k)[i];
+                }
+                row_squares::<V>(&place[..d], axes, stride, buffer);
             }
-            squares::<V>(&place[..d], axes, stride, buffer);
         }
         let mut top = V::splat(minus_infinity);
         for j in (0..m).step_by(V::LANES) {
@@ -116,7 +126,7 @@ fn in_dimension<V: Vector, const D: usize>(
 
 /// Squared distances from one point to all, eight vectors at a time.
 #[inline(always)]
-fn squares<V: Vector>(place: &[V::Scalar], axes: &[V::Scalar], stride: usize, out: &mut [V::Scalar]) {
+fn row_squares<V: Vector>(place: &[V::Scalar], axes: &[V::Scalar], stride: usize, out: &mut [V::Scalar]) {
     const RUN: usize = 8;
     let mut first = 0;
     for out in out.chunks_mut(RUN * V::LANES) {
@@ -162,6 +172,11 @@ pub(crate) fn part(n: usize, k: usize) -> Range<usize> {
     (k * rows).min(n)..((k + 1) * rows).min(n)
 }
 
+/// Length of a buffer for rows over the points of y.
+pub(super) fn room<T: Real>(y: &Cloud<T>, squares: Option<Rows<'_, T>>) -> usize {
+    y.padded() + squares.map_or(y.d, |s| s.room())
+}
+
 /// Storage of one part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part<T> {
@@ -171,19 +186,21 @@ pub(crate) struct Part<T> {
 }
 
 impl<T: Real> Part<T> {
-    /// Room for softmins between `most` points or fewer in d dimensions, without means.
-    pub fn reserve(&mut self, most: usize, d: usize) {
-        self.buffer.reserve((most + d).saturating_sub(self.buffer.len()));
+    /// Room for softmins between `most` points or fewer, `numbers` at a time, without means.
+    pub fn reserve(&mut self, most: usize, numbers: usize) {
+        self.buffer.reserve(numbers.saturating_sub(self.buffer.len()));
         let rows = part(most, 0).len();
         self.out.reserve(rows.saturating_sub(self.out.len()));
     }
 }
 
 /// [`softmin_rows`] for every row of `x`; `means` as there.
-pub(crate) fn softmin<T: Real>(
+#[allow(clippy::too_many_arguments)]
+pub(super) fn softmin<T: Real>(
     isa: Isa,
     x: Side<'_, T>,
     y: Side<'_, T>,
+    squares: Option<Rows<'_, T>>,
     w: &[T],
     out: &mut [T],
     means: &mut [T],
@@ -192,10 +209,10 @@ pub(crate) fn softmin<T: Real>(
     let (n, d) = (x.cloud.n, if means.is_empty() { 0 } else { y.cloud.d });
     crate::pool::for_each(parts, n * y.cloud.n >= WORTH, |k, p| {
         let rows = part(n, k);
-        p.buffer.resize(y.cloud.padded() + y.cloud.d, T::ZERO);
+        p.buffer.resize(room(y.cloud, squares), T::ZERO);
         p.out.resize(rows.len(), T::ZERO);
         p.means.resize(rows.len() * d, T::ZERO);
-        softmin_rows(isa, x, y, w, rows, &mut p.out, &mut p.means, &mut p.buffer);
+        softmin_rows(isa, x, y, squares, w, rows, &mut p.out, &mut p.means, &mut p.buffer);
     });
     for (k, p) in parts.iter().enumerate() {
         let rows = part(n, k);
@@ -239,7 +256,7 @@ mod tests {
         let w: Vec<T> = y.log_weights.iter().zip(&b).map(|(&l, &b)| l + b).collect();
         let (mut out, mut means) = (vec![T::ZERO; n], vec![T::ZERO; n * d]);
         let (sx, sy) = (Side { cloud: &x, potential: &f }, Side { cloud: &y, potential: &g });
-        softmin(isa, sx, sy, &w, &mut out, &mut means, &mut Default::default());
+        softmin(isa, sx, sy, None, &w, &mut out, &mut means, &mut Default::default());
         let row = |c: &Cloud<T>, i: usize| -> Vec<f64> { (0..d).map(|k| c.axis(k)[i].to_f64()).collect() };
         let rows: Vec<Vec<f64>> = (0..m).map(|j| row(&y, j)).collect();
         for i in 0..n {
@@ -273,6 +290,6 @@ mod tests {
         let y = cloud::<f64>(5, 2, false);
         let side = Side { cloud: &y, potential: &[0.0; 16] };
         let mut buffer = vec![0.0; 18];
-        softmin_rows(Isa::best(), side, side, &y.log_weights, 0..0, &mut [], &mut [], &mut buffer);
+        softmin_rows(Isa::best(), side, side, None, &y.log_weights, 0..0, &mut [], &mut [], &mut buffer);
     }
 }

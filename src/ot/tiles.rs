@@ -3,6 +3,7 @@
 
 use super::cloud::{Cloud, ROWS};
 use super::kernel::Boxes;
+use super::squares::{Limits, MANY, Squares, add_squares, group_squares};
 use crate::real::Real;
 use crate::simd::{TILE, Vector, dispatch};
 use std::ops::Range;
@@ -38,13 +39,14 @@ pub(super) struct Tiles<T> {
     /// Column of each tile, in tiles.
     pub column: Vec<u32>,
     /// [`VALUES`] of each tile, row after row; longer than the tiles that there are.
-    values: Vec<T>,
+    pub values: Vec<T>,
     /// Upper bounds of the exponents in a group's tiles.
     bounds: Vec<T>,
     /// What [`count_rows`] found.
     pub count: usize,
     /// Coordinates of a group's rows, axis after axis.
     rows: Vec<T>,
+    pub squares: Squares<T>,
     pub columns: Vec<T>,
     pub row_sums: Vec<T>,
     pub means: Vec<T>,
@@ -72,6 +74,8 @@ impl<T: Real> Tiles<T> {
 }
 
 dispatch! {
+    /// All squared distances, where they are kept.
+    pub(super) fn all_squares<T>(x: &Cloud<T>, y: &Cloud<T>, rows: Range<usize>, tiles: &mut Tiles<T>) = squares_body;
     /// `count` = how many tiles the bounds leave.
     pub(super) fn count_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = count_body;
     /// Stores the tiles.
@@ -80,10 +84,6 @@ dispatch! {
     pub(super) fn sweep_rows<T>(
         anew: Option<Source<'_, T>>, rows: Range<usize>, tiles: &mut Tiles<T>, w: &[T], a: &[T],
     ) = sweep_body;
-    /// `row_sums` = K w; `means` = the means of the y_j under the weights K_ij w_j if w y, axis after axis, is there.
-    pub(super) fn mean_rows<T>(
-        anew: Option<Source<'_, T>>, rows: Range<usize>, tiles: &mut Tiles<T>, w: &[T], wy: &[T],
-    ) = mean_body;
 }
 
 /// Exponents below this are not stored: in f32 each neglected entry is below 4e-9 of its row's sum before scaling.
@@ -95,8 +95,21 @@ pub(super) fn cut<T: Real>() -> f64 {
 const HIGHEST: f64 = 60.0;
 
 /// A row sum must stay invertible.
-fn tiny<T: Real>() -> T {
+pub(super) fn tiny<T: Real>() -> T {
     T::from_f64(if T::EPSILON.to_f64() > 1e-10 { 1e-37 } else { 1e-300 })
+}
+
+#[inline(always)]
+fn squares_body<V: Vector>(
+    x: &Cloud<V::Scalar>,
+    y: &Cloud<V::Scalar>,
+    rows: Range<usize>,
+    tiles: &mut Tiles<V::Scalar>,
+) {
+    for (k, group) in rows.step_by(ROWS).enumerate() {
+        group_axes(x, group, &mut tiles.rows);
+        group_squares::<V>((&tiles.rows, y), k, None, &mut tiles.squares);
+    }
 }
 
 #[inline(always)]
@@ -114,15 +127,15 @@ fn count_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles:
 #[inline(always)]
 pub(super) fn build_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) {
     tiles.forget();
-    for group in rows.step_by(ROWS) {
-        build_group::<V>(from, group, tiles);
+    for (k, group) in rows.step_by(ROWS).enumerate() {
+        build_group::<V>(from, (k, group), tiles);
         tiles.start.push(tiles.column.len() as u32);
     }
 }
 
-/// Upper bounds of the exponents in the tiles of a group: distances of bounding boxes.
+/// Upper bounds of the exponents in the tiles of a group, from distances of bounding boxes; the largest F of its rows.
 #[inline(always)]
-fn bound_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, bounds: &mut Vec<V::Scalar>) {
+fn bound_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, bounds: &mut Vec<V::Scalar>) -> V::Scalar {
     let Source { of, x_boxes, y_boxes, g_max } = from;
     bounds.resize(y_boxes.padded, V::Scalar::ZERO);
     let zero = V::splat(V::Scalar::ZERO);
@@ -141,37 +154,52 @@ fn bound_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, bounds: &mu
         }
         V::splat(top).add(V::load(&g_max[j..])).sub(distance).store(&mut bounds[j..]);
     }
+    top
+}
+
+/// Coordinates of the rows of a group, axis after axis.
+fn group_axes<T: Real>(x: &Cloud<T>, group: usize, rows: &mut [T]) {
+    for (k, at) in rows.chunks_exact_mut(ROWS).enumerate() {
+        at.copy_from_slice(&x.axis(k)[group..group + ROWS]);
+    }
 }
 
 /// Appends the tiles of a group.
 #[inline(always)]
-fn build_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, tiles: &mut Tiles<V::Scalar>) {
-    bound_group::<V>(from, group, &mut tiles.bounds);
-    let Cloud { d, .. } = *from.of.x;
-    for k in 0..d {
-        tiles.rows[k * ROWS..(k + 1) * ROWS].copy_from_slice(&from.of.x.axis(k)[group..group + ROWS]);
-    }
-    match d {
-        1 => fill_group::<V, 1>(from.of, group, tiles),
-        2 => fill_group::<V, 2>(from.of, group, tiles),
-        3 => fill_group::<V, 3>(from.of, group, tiles),
-        _ => fill_group::<V, 0>(from.of, group, tiles),
+fn build_group<V: Vector>(from: Source<'_, V::Scalar>, (k, group): (usize, usize), tiles: &mut Tiles<V::Scalar>) {
+    let top = bound_group::<V>(from, group, &mut tiles.bounds);
+    group_axes(from.of.x, group, &mut tiles.rows);
+    match from.of.x.d {
+        1 => fill_group::<V, 1>(from, (k, group), top, tiles),
+        2 => fill_group::<V, 2>(from, (k, group), top, tiles),
+        3 => fill_group::<V, 3>(from, (k, group), top, tiles),
+        d if d < MANY => fill_group::<V, 0>(from, (k, group), top, tiles),
+        _ => fill_group::<V, MANY>(from, (k, group), top, tiles),
     }
 }
 
-/// D is the dimension, 0 for one that is only known at run time.
+/// D is the dimension, 0 for one that is only known at run time, [`MANY`] for that or more.
 #[inline(always)]
-fn fill_group<V: Vector, const D: usize>(of: Exponents<'_, V::Scalar>, group: usize, tiles: &mut Tiles<V::Scalar>) {
-    let Tiles { column, values, bounds, rows, .. } = tiles;
+fn fill_group<V: Vector, const D: usize>(
+    from: Source<'_, V::Scalar>,
+    (k, group): (usize, usize),
+    top: V::Scalar,
+    tiles: &mut Tiles<V::Scalar>,
+) {
+    let Source { of, g_max, .. } = from;
+    let Tiles { column, values, bounds, rows, squares, .. } = tiles;
     let (axes, stride, zero) = (&of.y.axes[..], of.y.stride(), V::splat(V::Scalar::ZERO));
-    let x = if D > 0 { &rows[..D * ROWS] } else { &rows[..] };
+    let x = if D > 0 && D < MANY { &rows[..D * ROWS] } else { &rows[..] };
     let f: &[V::Scalar] = &of.f[group..group + ROWS];
     let limit = V::Scalar::from_f64(cut::<V::Scalar>());
     let (cut, highest) = (V::splat(limit), V::splat(V::Scalar::from_f64(HIGHEST)));
     // Entries far below the cut are 0: with w and u their products would be denormal, a hundred times slower.
     let faint = V::splat(V::Scalar::from_f64(2.0 * self::cut::<V::Scalar>()));
+    let limits = Limits { bounds, top, g_max, limit };
+    let (squares, known) =
+        if D == MANY { group_squares::<V>((&rows[..], of.y), k, Some(limits), squares) } else { (&[][..], &[][..]) };
     for (b, bound) in bounds[..of.y.padded() / TILE].iter().enumerate() {
-        if !(*bound >= limit) {
+        if !(*bound >= limit) || D == MANY && !known[b] {
             continue;
         }
         // TILE is at most four vectors.
@@ -179,7 +207,11 @@ fn fill_group<V: Vector, const D: usize>(of: Exponents<'_, V::Scalar>, group: us
         let mut keep = false;
         for (h, e) in e.iter_mut().enumerate().take(TILE / V::LANES) {
             let j = b * TILE + h * V::LANES;
-            if D > 0 {
+            if D == MANY {
+                for r in 0..ROWS {
+                    e[r] = V::load(&squares[b * VALUES + r * TILE + h * V::LANES..]);
+                }
+            } else if D > 0 {
                 for k in 0..D {
                     add_squares::<V>(e, &x[k * ROWS..], &axes[k * stride + j..]);
                 }
@@ -208,19 +240,9 @@ fn fill_group<V: Vector, const D: usize>(of: Exponents<'_, V::Scalar>, group: us
     }
 }
 
-/// Adds the squared differences along one axis.
-#[inline(always)]
-fn add_squares<V: Vector>(sums: &mut [V; ROWS], x: &[V::Scalar], y: &[V::Scalar]) {
-    let y = V::load(y);
-    for r in 0..ROWS {
-        let difference = V::splat(x[r]).sub(y);
-        sums[r] = difference.mul_add(difference, sums[r]);
-    }
-}
-
 /// The tiles of the group that is `k`-th of these rows.
 #[inline(always)]
-fn group_tiles<V: Vector>(
+pub(super) fn group_tiles<V: Vector>(
     anew: Option<Source<'_, V::Scalar>>,
     k: usize,
     group: usize,
@@ -230,7 +252,7 @@ fn group_tiles<V: Vector>(
         None => tiles.start[k] as usize..tiles.start[k + 1] as usize,
         Some(from) => {
             tiles.column.clear();
-            build_group::<V>(from, group, tiles);
+            build_group::<V>(from, (k, group), tiles);
             0..tiles.column.len()
         }
     }
@@ -298,81 +320,11 @@ fn row_sums_of<V: Vector>(
 }
 
 #[inline(always)]
-fn add_tile<V: Vector>(sums: &mut [V; ROWS], tile: &[V::Scalar; VALUES], w: &[V::Scalar; TILE]) {
+pub(super) fn add_tile<V: Vector>(sums: &mut [V; ROWS], tile: &[V::Scalar; VALUES], w: &[V::Scalar; TILE]) {
     for h in (0..TILE).step_by(V::LANES) {
         let w = V::load(&w[h..]);
         for r in 0..ROWS {
             sums[r] = V::load(&tile[r * TILE + h..]).mul_add(w, sums[r]);
-        }
-    }
-}
-
-#[inline(always)]
-pub(super) fn mean_body<V: Vector>(
-    anew: Option<Source<'_, V::Scalar>>,
-    rows: Range<usize>,
-    tiles: &mut Tiles<V::Scalar>,
-    w: &[V::Scalar],
-    wy: &[V::Scalar],
-) {
-    for (k, group) in rows.step_by(ROWS).enumerate() {
-        let stored = group_tiles::<V>(anew, k, group, tiles);
-        match wy.len() / w.len() {
-            1 => mean_group::<V, 1>(k, stored, tiles, w, wy),
-            2 => mean_group::<V, 2>(k, stored, tiles, w, wy),
-            3 => mean_group::<V, 3>(k, stored, tiles, w, wy),
-            _ => mean_group::<V, 0>(k, stored, tiles, w, wy),
-        }
-    }
-}
-
-/// Axes whose moments are taken in one pass over the tiles where there are more than three: 16 accumulators.
-const AXES: usize = 4;
-
-/// For small D all moments in one pass over the tiles; else [`AXES`] in a pass.
-#[inline(always)]
-fn mean_group<V: Vector, const D: usize>(
-    k: usize,
-    stored: Range<usize>,
-    tiles: &mut Tiles<V::Scalar>,
-    w: &[V::Scalar],
-    wy: &[V::Scalar],
-) {
-    let Tiles { column, values, row_sums, means, .. } = tiles;
-    let (values, _) = values.as_chunks::<VALUES>();
-    let (column, values) = (&column[stored.clone()], &values[stored]);
-    let (tiles_wide, (wy, _)) = (w.len() / TILE, wy.as_chunks::<TILE>());
-    let (w, _) = w.as_chunks::<TILE>();
-    let mut sums = [V::splat(V::Scalar::ZERO); ROWS];
-    let mut moments = [sums; D];
-    for (&j, v) in column.iter().zip(values) {
-        add_tile::<V>(&mut sums, v, &w[j as usize]);
-        for k in 0..D {
-            add_tile::<V>(&mut moments[k], v, &wy[k * tiles_wide + j as usize]);
-        }
-    }
-    for r in 0..ROWS {
-        let s = sums[r].sum();
-        row_sums[k * ROWS + r] = if s > tiny() { s } else { tiny() };
-    }
-    let d = wy.len() / tiles_wide;
-    for axis in 0..D {
-        for r in 0..ROWS {
-            means[(k * ROWS + r) * d + axis] = moments[axis][r].sum() / row_sums[k * ROWS + r];
-        }
-    }
-    for first in (D..d).step_by(AXES) {
-        // Where axes are missing, the last one is taken again.
-        let mut moments = [[V::splat(V::Scalar::ZERO); ROWS]; AXES];
-        for (&j, v) in column.iter().zip(values) {
-            for (axis, moment) in moments.iter_mut().enumerate() {
-                add_tile::<V>(moment, v, &wy[(first + axis).min(d - 1) * tiles_wide + j as usize]);
-            }
-        }
-        for (axis, moment) in moments.iter().enumerate().take(d - first) {
-            for r in 0..ROWS {
-                means[(k * ROWS + r) * d + first + axis] = moment[r].sum() / row_sums[k * ROWS + r];
-            }
         }
     }
 }

@@ -59,7 +59,7 @@ fn sweeps<T: Real>(n: usize, m: usize, d: usize, bound: f64) {
             let pair = Pair { isa, x: &x, y: &y };
             let what = |kind: &str| format!("{kind} of {isa:?} {memory} {} {n} {m} {d}", T::NAME);
             let mut problem = Problem::<T>::default();
-            problem.set(pair, memory);
+            problem.set(pair, memory, true);
             problem.relax(pair);
             problem.build(pair);
             let mut beta: Vec<T> = (0..y.padded()).map(|j| T::from_f64((j as f64).sin())).collect();
@@ -105,7 +105,7 @@ fn rows_out_of_reach_are_noticed() {
     let (x, y) = (cloud::<f32>(3, 40, 3, 100, 2.0), cloud::<f32>(4, 50, 3, 100, 2.0));
     let pair = Pair { isa: Isa::best(), x: &x, y: &y };
     let mut problem = Problem::default();
-    problem.set(pair, 1 << 24);
+    problem.set(pair, 1 << 24, true);
     problem.relax(pair);
     let f = problem.f.clone();
     let (beta, mut r) = (vec![0.0; y.padded()], vec![0.0; y.padded()]);
@@ -134,7 +134,7 @@ fn few_lost_rows_and_columns_are_rescued() {
     let (x, y) = (cloud::<f64>(3, 40, 3, 100, 2.0), cloud::<f64>(4, 50, 3, 100, 2.0));
     let pair = Pair { isa: Isa::best(), x: &x, y: &y };
     let mut problem = Problem::default();
-    problem.set(pair, 1 << 24);
+    problem.set(pair, 1 << 24, true);
     problem.relax(pair);
     let mut r = vec![0.0; y.padded()];
     let (f, g) = (problem.f.clone(), problem.g.clone());
