@@ -239,6 +239,14 @@ fn from_samples() {
     let two = ["gaussian", "clouds/c0.csv", "clouds/c1.csv", "-o", "x.safetensors"];
     refused(&two, at, &["c1.csv", "one file", "--from-samples"]);
     refused(&["gaussian", "clouds", "-o", "x.safetensors", "--surface", "9"], at, &["surface", "--from-samples"]);
+    // Faults of the measures as a whole, too, name the files.
+    let one = ["gaussian", "clouds/c0.csv", "-o", "x.safetensors", "--from-samples"];
+    refused(&one, at, &["clouds/c0.csv, measures: ", "at least two"]);
+    for name in ["p.csv", "q.csv"] {
+        fs::write(at.join(name), "1,2\n1,2\n").unwrap();
+    }
+    let points = ["gaussian", "p.csv", "q.csv", "-o", "x.safetensors", "--from-samples"];
+    refused(&points, at, &["p.csv, and 1 more, covariances: every covariance is 0"]);
 }
 
 /// Faults of the input name the file, the matrix, the row and the remedy; nothing is left.
@@ -262,8 +270,9 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     refuse("line.npy", &[4], &good, &["(4,)", "(n, d, d)"]);
     npy(&at.join("one.npy"), &[1, 2, 2], &good);
     npy(&at.join("zero.npy"), &[2, 2, 2], &[0.0; 8]);
-    refused(&["gaussian", "one.npy", "-o", "x.safetensors"], at, &["measures", "at least two"]);
-    refused(&["gaussian", "zero.npy", "-o", "x.safetensors"], at, &["every covariance is 0", "points"]);
+    refused(&["gaussian", "one.npy", "-o", "x.safetensors"], at, &["one.npy, measures: ", "at least two"]);
+    let zero = ["zero.npy, covariances: every covariance is 0", "take PCA of the means"];
+    refused(&["gaussian", "zero.npy", "-o", "x.safetensors"], at, &zero);
     let left = |name: &str| !at.join(name).exists();
     assert!(left("x.safetensors") && left("x.svg"));
     fs::write(at.join("cut.npy"), &fs::read(at.join("grid.npy")).unwrap()[..200]).unwrap();
@@ -280,7 +289,7 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     // Singular covariances: refused, or used with a warning.
     npy(&at.join("rank.npy"), &[3, 2, 2], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
     let refuse = ["gaussian", "rank.npy", "-o", "x.safetensors", "--degenerate", "refuse"];
-    refused(&refuse, at, &["rank[0]", "singular", "ridge"]);
+    refused(&refuse, at, &["rank.npy, rank[0]: ", "singular", "ridge"]);
     let used = wgpca(&["gaussian", "rank.npy", "-o", "x.safetensors"], at);
     assert!(text(&used.stderr).contains("singular") && matches!(used.status.code(), Some(0 | 3)));
 }

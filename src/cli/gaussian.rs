@@ -6,8 +6,8 @@ use super::{Exit, Talk, picture, pool, read_as_gaussians, rows, title};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use wgpca::Result;
 use wgpca::gaussian::{Component, Degenerate, Model, Settings, StartReport, Status, fit};
+use wgpca::{Error, Result};
 
 pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let settings = Settings {
@@ -26,7 +26,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     rows::check_model(&args.output, &inputs)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
     let started = Instant::now();
-    let model = fit(&set, &settings, &pool(args.threads)?)?;
+    let model = fit(&set, &settings, &pool(args.threads)?).map_err(|e| of_files(e, &args.inputs))?;
     model.save(&args.output)?;
     let picture = args.output.with_extension("svg");
     picture::gaussians(&picture, &model, &set, title(&args.inputs))?;
@@ -44,6 +44,22 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         talk.say(format!("{} {centred}Gaussians in R^{}, {seconds:.1} s", set.len(), set.dim()));
     }
     Ok(if model.status == Status::Converged { Exit::Done } else { Exit::NotConverged })
+}
+
+/// What is wrong with the measures is said of the files that they come from.
+fn of_files(error: Error, inputs: &[PathBuf]) -> Error {
+    let Some((first, more)) = inputs.split_first() else { return error };
+    match error {
+        Error::Parameter { name: name @ ("measures" | "covariances"), problem } => {
+            let place = if more.is_empty() { name.into() } else { format!("and {} more, {name}", more.len()) };
+            Error::file(first, place, problem)
+        }
+        // One of several clouds is found by its own name.
+        Error::Covariance { matrix, entry, problem } if more.is_empty() => {
+            Error::Covariance { matrix: format!("{}, {matrix}", first.display()), entry, problem }
+        }
+        other => other,
+    }
 }
 
 /// What a user should know, of the measures and of each component.
