@@ -7,6 +7,7 @@ use common::cli::{refused, run, text, wgpca};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// An array of float64 as numpy writes it.
@@ -314,6 +315,40 @@ fn a_search_that_is_cut_short_says_so() {
     let whole = json(&["gaussian", "fan.npy", "-o", "g.safetensors", "--json"], at);
     assert_eq!(whole["status"], "converged");
     assert!(whole["components"][0]["cost"].as_f64() <= done["components"][0]["cost"].as_f64());
+}
+
+/// Ctrl-C: the run stops long before the hours that it would take, says so, and leaves nothing.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_fit_saves_nothing() {
+    use std::io::{BufRead, BufReader, Read};
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let (n, d) = (500, 20);
+    // I + vvᵀ with vectors that look random.
+    let entry = |i: usize, k: usize| (1.0 + (i * d + k) as f64 * 12.9898).sin();
+    let one =
+        |i: usize| (0..d * d).map(move |p| entry(i, p / d) * entry(i, p % d) + f64::from(u8::from(p / d == p % d)));
+    npy(&at.join("large.npy"), &[n, d, d], &(0..n).flat_map(one).collect::<Vec<f64>>());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_wgpca"))
+        .args(["gaussian", "large.npy", "-o", "x.safetensors", "--components", "100", "--json"])
+        .current_dir(at)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    assert_eq!(first, "500 centred Gaussians in R^20\n");
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{rest}");
+    assert_eq!(rest, "stopped; nothing was saved to x.safetensors\n");
+    assert_eq!(text(&output.stdout), "{\"event\":\"interrupted\"}\n");
+    assert_eq!(fs::read_dir(at).unwrap().count(), 1);
 }
 
 /// O26 and the closed forms.

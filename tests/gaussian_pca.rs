@@ -2,6 +2,8 @@
 //!
 //! The codes O24, O25 ... name complaints of users of other programs; a test says which ones it guards against.
 
+#[path = "gaussian_pca/advance.rs"]
+mod advance;
 mod common;
 #[path = "gaussian_pca/costs.rs"]
 mod costs;
