@@ -109,6 +109,7 @@ struct Base {
 }
 
 /// What is under way for the present component.
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a fit")]
 enum Work {
     Nothing,
     Starts(Starts, Family),
