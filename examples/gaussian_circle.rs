@@ -6,7 +6,7 @@
 mod common;
 
 use common::figure::{Axis, BLUE, FAINT, Figure, GREEN, GREY, INK, ORANGE, Panel, path};
-use common::sets::{circle, cone, gaussians, linspace, tangent_direction};
+use common::sets::{Matrix, circle, cone, gaussians, linspace, tangent_direction};
 use wgpca::Pool;
 use wgpca::gaussian::{Model, Settings, StartReport, exp, fit};
 
@@ -50,6 +50,11 @@ fn main() -> common::Outcome {
     let names = ["r = (a − b)/(a + b) = 0.8, from above", "r = 0.8: all three components"];
     let matrices = circle(0.8);
     let model = run(0.8, 0, 3)?;
+    let centre: Matrix = model.barycentre.covariance.as_slice().try_into()?;
+    let apart = model.transform(&gaussians(&[centre])?)?[0][0].residual.sqrt();
+    let clipped = model.components[0].clipped.iter().filter(|&&c| c).count();
+    println!("r = 0.8: component 1 passes the barycentre at a distance of {apart:.3}; {clipped} of 20 lie at its ends");
+    println!("paper: it need not go through the barycentre, and some measures project to its ends");
     for (k, title) in names.into_iter().enumerate() {
         let mut disc = figure.square(k, title, (0.0, "x / z"), (0.0, "y / z"), 1.12)?;
         let border: Vec<_> = linspace(0.0, std::f64::consts::TAU, 181).iter().map(|t| (t.cos(), t.sin())).collect();
@@ -62,6 +67,10 @@ fn main() -> common::Outcome {
         disc.dots(&matrices.iter().map(|s| seen(s)).collect::<Vec<_>>(), INK, 5)?;
         if k == 0 {
             explain(&mut disc, &model, &matrices)?;
+        } else {
+            disc.text("component 1", (-0.3, -0.85), BLUE)?;
+            disc.text("component 2", (-0.3, 0.74), ORANGE)?;
+            disc.text("component 3", (-0.3, -0.2), GREEN)?;
         }
     }
 
@@ -106,7 +115,7 @@ fn component(model: &Model, k: usize) -> wgpca::Result<Vec<(f64, f64)>> {
 }
 
 /// What tangent PCA finds, and where the matrices project.
-fn explain(disc: &mut Panel, model: &Model, matrices: &[common::sets::Matrix]) -> common::Outcome {
+fn explain(disc: &mut Panel, model: &Model, matrices: &[Matrix]) -> common::Outcome {
     let centre = &model.barycentre;
     let direction = tangent_direction(matrices, centre)?;
     // As far as the geodesic goes.

@@ -41,7 +41,7 @@ fn main() -> common::Outcome {
         let curve = |f: fn(f64, f64) -> f64| angles.iter().map(|&t| (t, f(r, t))).collect::<Vec<_>>();
         panel.line(&curve(distortion), colour, 4)?;
         panel.dashed(&curve(distortion_approximated), colour, 2)?;
-        panel.text(&format!("r = {r}"), (0.06, distortion(r, 0.1) + 0.035), colour)?;
+        panel.text(&format!("r = {r}"), (0.06, distortion(r, 0.1) + 0.045), colour)?;
     }
     panel.text("solid: exact, dashed: the paper's order r²", (0.75, 0.06), INK)?;
     figure.finish(&path)

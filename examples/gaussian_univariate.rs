@@ -99,5 +99,7 @@ fn draw_quantiles(
         let (m, s) = at(t)?;
         graphs.line(&graph(&normal.quantile(m, s)), BLUE, 4)?;
     }
+    graphs.text("component, five times", (0.04, 4.4), BLUE)?;
+    graphs.text("measures", (0.04, 3.8), GREY)?;
     Ok(())
 }

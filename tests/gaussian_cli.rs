@@ -7,6 +7,7 @@ use common::cli::{refused, run, text, wgpca};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// An array of float64 as numpy writes it.
@@ -239,6 +240,14 @@ fn from_samples() {
     let two = ["gaussian", "clouds/c0.csv", "clouds/c1.csv", "-o", "x.safetensors"];
     refused(&two, at, &["c1.csv", "one file", "--from-samples"]);
     refused(&["gaussian", "clouds", "-o", "x.safetensors", "--surface", "9"], at, &["surface", "--from-samples"]);
+    // Faults of the measures as a whole, too, name the files.
+    let one = ["gaussian", "clouds/c0.csv", "-o", "x.safetensors", "--from-samples"];
+    refused(&one, at, &["clouds/c0.csv, measures: ", "at least two"]);
+    for name in ["p.csv", "q.csv"] {
+        fs::write(at.join(name), "1,2\n1,2\n").unwrap();
+    }
+    let points = ["gaussian", "p.csv", "q.csv", "-o", "x.safetensors", "--from-samples"];
+    refused(&points, at, &["p.csv, and 1 more, covariances: every covariance is 0"]);
 }
 
 /// Faults of the input name the file, the matrix, the row and the remedy; nothing is left.
@@ -262,8 +271,9 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     refuse("line.npy", &[4], &good, &["(4,)", "(n, d, d)"]);
     npy(&at.join("one.npy"), &[1, 2, 2], &good);
     npy(&at.join("zero.npy"), &[2, 2, 2], &[0.0; 8]);
-    refused(&["gaussian", "one.npy", "-o", "x.safetensors"], at, &["measures", "at least two"]);
-    refused(&["gaussian", "zero.npy", "-o", "x.safetensors"], at, &["every covariance is 0", "points"]);
+    refused(&["gaussian", "one.npy", "-o", "x.safetensors"], at, &["one.npy, measures: ", "at least two"]);
+    let zero = ["zero.npy, covariances: every covariance is 0", "take PCA of the means"];
+    refused(&["gaussian", "zero.npy", "-o", "x.safetensors"], at, &zero);
     let left = |name: &str| !at.join(name).exists();
     assert!(left("x.safetensors") && left("x.svg"));
     fs::write(at.join("cut.npy"), &fs::read(at.join("grid.npy")).unwrap()[..200]).unwrap();
@@ -280,7 +290,7 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     // Singular covariances: refused, or used with a warning.
     npy(&at.join("rank.npy"), &[3, 2, 2], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
     let refuse = ["gaussian", "rank.npy", "-o", "x.safetensors", "--degenerate", "refuse"];
-    refused(&refuse, at, &["rank[0]", "singular", "ridge"]);
+    refused(&refuse, at, &["rank.npy, rank[0]: ", "singular", "ridge"]);
     let used = wgpca(&["gaussian", "rank.npy", "-o", "x.safetensors"], at);
     assert!(text(&used.stderr).contains("singular") && matches!(used.status.code(), Some(0 | 3)));
 }
@@ -305,6 +315,40 @@ fn a_search_that_is_cut_short_says_so() {
     let whole = json(&["gaussian", "fan.npy", "-o", "g.safetensors", "--json"], at);
     assert_eq!(whole["status"], "converged");
     assert!(whole["components"][0]["cost"].as_f64() <= done["components"][0]["cost"].as_f64());
+}
+
+/// Ctrl-C: the run stops long before the hours that it would take, says so, and leaves nothing.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_fit_saves_nothing() {
+    use std::io::{BufRead, BufReader, Read};
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let (n, d) = (500, 20);
+    // I + vvᵀ with vectors that look random.
+    let entry = |i: usize, k: usize| (1.0 + (i * d + k) as f64 * 12.9898).sin();
+    let one =
+        |i: usize| (0..d * d).map(move |p| entry(i, p / d) * entry(i, p % d) + f64::from(u8::from(p / d == p % d)));
+    npy(&at.join("large.npy"), &[n, d, d], &(0..n).flat_map(one).collect::<Vec<f64>>());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_wgpca"))
+        .args(["gaussian", "large.npy", "-o", "x.safetensors", "--components", "100", "--json"])
+        .current_dir(at)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    assert_eq!(first, "500 centred Gaussians in R^20\n");
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{rest}");
+    assert_eq!(rest, "stopped; nothing was saved to x.safetensors\n");
+    assert_eq!(text(&output.stdout), "{\"event\":\"interrupted\"}\n");
+    assert_eq!(fs::read_dir(at).unwrap().count(), 1);
 }
 
 /// O26 and the closed forms.

@@ -2,6 +2,8 @@
 //!
 //! The codes O24, O25 ... name complaints of users of other programs; a test says which ones it guards against.
 
+#[path = "gaussian_pca/advance.rs"]
+mod advance;
 mod common;
 #[path = "gaussian_pca/costs.rs"]
 mod costs;
@@ -13,7 +15,7 @@ mod laws;
 mod model;
 
 use wgpca::Pool;
-use wgpca::gaussian::{Gaussians, Model, Settings, Status, fit};
+use wgpca::gaussian::{Gaussians, Model, Settings, Status, fit, wasserstein_distance};
 use wgpca::rng::{Purpose, Stream};
 
 /// Standard normal numbers, the same ones for the same seed.
@@ -60,7 +62,29 @@ fn run(set: &Gaussians, settings: &Settings) -> Model {
 fn fitted(set: &Gaussians, components: usize) -> Model {
     let model = run(set, &Settings { components, ..Settings::default() });
     check(&model);
+    check_residuals(set, &model);
     model
+}
+
+/// Residuals are squared distances of the measures from the component at their times, as the geometry has them.
+fn check_residuals(set: &Gaussians, model: &Model) {
+    let (d, zero) = (set.dim(), vec![0.0; set.dim()]);
+    let trace = |sigma: &[f64]| sigma.iter().step_by(d + 1).sum::<f64>();
+    for (k, c) in model.components.iter().enumerate() {
+        for i in 0..set.len() {
+            let (mean, sigma) = model.inverse_transform(k + 1, c.times[i], false).unwrap();
+            let (own_mean, own) = (set.mean(i).unwrap_or(&zero), set.covariance(i));
+            let apart = wasserstein_distance(&mean, &sigma, own_mean, own).unwrap();
+            // Deviations are known to the root of rounding where covariances are singular.
+            let known = 1e-7 * (trace(&sigma) + trace(own)).sqrt();
+            assert!(
+                (apart - c.residuals[i].sqrt()).abs() <= known,
+                "component {}, measure {i}: {apart} {}",
+                k + 1,
+                c.residuals[i].sqrt()
+            );
+        }
+    }
 }
 
 /// What holds for every model: constraints, costs that are the sums of their parts, order, flags.
@@ -87,12 +111,24 @@ fn check(model: &Model) {
             c.starts[0].cost
                 <= c.starts.iter().map(|s| s.cost).fold(f64::INFINITY, f64::min) * (1.0 + 1e-8) + 1e-20 * size
         );
-        // All of the interval: positive semi-definite, the speed 1.
-        let ends = (c.interval.0.max(-10.0 * size.sqrt()), c.interval.1.min(10.0 * size.sqrt()));
-        for s in 0..=10 {
-            let t = ends.0 + (ends.1 - ends.0) * f64::from(s) / 10.0;
-            let (_, sigma) = model.inverse_transform(k + 1, t.clamp(c.interval.0, c.interval.1), false).unwrap();
-            assert!(Gaussians::new(sigma, model.dim()).is_ok(), "component {} at {t}", k + 1);
+        // From end to end it is the shortest way, at speed 1.
+        let reach = 10.0 * size.sqrt();
+        let ends = (c.interval.0.max(-reach), c.interval.1.min(reach));
+        let at = |s: usize| ends.0 + (ends.1 - ends.0) * s as f64 / 5.0;
+        let (start, end) = (at(0).max(c.interval.0), at(5).min(c.interval.1));
+        let from = model.inverse_transform(k + 1, start, false).unwrap();
+        for s in 1..=5 {
+            let t = at(s).min(end);
+            let to = model.inverse_transform(k + 1, t, false).unwrap();
+            let distance = wasserstein_distance(&from.0, &from.1, &to.0, &to.1).unwrap();
+            // Deviations are known to the root of rounding where covariances are singular.
+            assert!(
+                (distance - (t - start)).abs() <= 1e-6 * reach,
+                "component {}: {distance} from {start} to {t} of {:?}, off {:e} of {reach}",
+                k + 1,
+                c.interval,
+                distance - (t - start)
+            );
         }
     }
 }

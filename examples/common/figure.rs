@@ -77,6 +77,8 @@ impl<'f> Figure<'f> {
             .y_label_area_size(left - edge)
             .build_cartesian_2d(x.0..x.1, y.0..y.1)?;
         let mut mesh = chart.configure_mesh();
+        let (x_label, y_label) = (label(x.0, x.1), label(y.0, y.1));
+        mesh.x_label_formatter(&x_label).y_label_formatter(&y_label);
         mesh.disable_mesh().axis_style(GREY.stroke_width(ZOOM)).x_labels(6).y_labels(6).x_desc(x.2).y_desc(y.2);
         mesh.label_style(font(0.84, INK)).axis_desc_style(font(1.0, INK));
         if x.2.is_empty() {
@@ -111,6 +113,13 @@ impl<'f> Figure<'f> {
         println!("figure: {}", path.display());
         Ok(())
     }
+}
+
+/// Numbers on an axis: whole ones where the range is long, else with one digit behind the point.
+fn label(low: f64, high: f64) -> impl Fn(&f64) -> String {
+    let digits = usize::from(high - low < 10.0);
+    // No "-0".
+    move |v| format!("{:.digits$}", v + 0.0)
 }
 
 fn font(share: f64, colour: RGBColor) -> TextStyle<'static> {
@@ -174,10 +183,11 @@ impl Panel<'_> {
         Ok(())
     }
 
-    /// Names of some dots, each right or left of its dot, above or below it, where nothing stands yet; a name for which
-    /// there is no such place is left out.
+    /// Names of some dots, each right or left of its dot, above or below it, within the panel where nothing stands yet; a
+    /// name for which there is no such place is left out.
     pub fn names(&mut self, dots: Points, named: &[(usize, &str)]) -> Drawn {
         let half = (0.5 * SIZE * f64::from(ZOOM)) as i32;
+        let (wide, high) = self.chart.plotting_area().get_pixel_range();
         let mut taken: Vec<[i32; 4]> =
             dots.iter().map(|p| self.chart.backend_coord(p)).map(|(x, y)| [x - 8, x + 8, y - 8, y + 8]).collect();
         for &(i, name) in named {
@@ -192,7 +202,9 @@ impl Panel<'_> {
             for (to, shift, [left, right]) in places {
                 let box_ = [left, right, y + shift.1 - half * 3 / 4, y + shift.1 + half * 3 / 4];
                 let meets = |b: &[i32; 4]| box_[0] < b[1] && b[0] < box_[1] && box_[2] < b[3] && b[2] < box_[3];
-                if !taken.iter().any(meets) {
+                let inside =
+                    left > wide.start + half && right < wide.end - half && box_[2] > high.start && box_[3] < high.end;
+                if inside && !taken.iter().any(meets) {
                     taken.push(box_);
                     self.write(name, dots[i], shift, to, INK)?;
                     break;

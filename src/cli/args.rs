@@ -176,7 +176,7 @@ pub struct Gaussian {
     pub gaussians: Gaussians,
     #[command(flatten)]
     pub reading: Reading,
-    /// Where the model goes; the picture goes beside it with the ending svg.
+    /// Where the model goes; the picture goes beside it with the ending svg. Ctrl-C ends the fit with nothing saved.
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
     /// Number of components, at most d(d + 1)/2, and d more with means.

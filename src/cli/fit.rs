@@ -3,10 +3,10 @@
 use super::args::{Fit as Arguments, Orthogonality, Preset};
 use super::output::{component, components, emit, line};
 use super::progress::Progress;
+use super::stop::on_ctrl_c;
 use super::{Exit, Talk, picture, pool, read, rows, title};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wgpca::gpca::{self, Component, Fit, FitStatus, Model, Settings};
@@ -32,15 +32,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
         check_writable(&directory.join(CHECKPOINT_FILE))?;
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    // A second Ctrl-C ends the process at once.
-    let handler = move || {
-        if flag.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
-    };
-    ctrlc::set_handler(handler).map_err(|e| Error::parameter("Ctrl-C", format!("no handler could be set: {e}")))?;
+    let stop = on_ctrl_c()?;
     talk.say(format!("{} measures in R^{}", measures.len(), measures[0].dim()));
     let mut progress = Progress::new(talk, args.json);
     let finished = pool(args.threads)?.run(|| drive(&mut fit, args, &stop, &mut progress))?;

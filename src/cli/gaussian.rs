@@ -2,12 +2,15 @@
 
 use super::args::{Gaussian as Arguments, Gaussians};
 use super::output::{emit, finite, line, matrix, percent, short, table};
+use super::progress::Searches;
+use super::stop::on_ctrl_c;
 use super::{Exit, Talk, picture, pool, read_as_gaussians, rows, title};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use wgpca::Result;
-use wgpca::gaussian::{Component, Degenerate, Model, Settings, StartReport, Status, fit};
+use wgpca::gaussian::{Component, Degenerate, Fit, Model, Settings, StartReport, Status};
+use wgpca::{Error, Result};
 
 pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let settings = Settings {
@@ -25,8 +28,22 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let inputs: Vec<&Path> = args.inputs.iter().chain(beside).map(PathBuf::as_path).collect();
     rows::check_model(&args.output, &inputs)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
-    let started = Instant::now();
-    let model = fit(&set, &settings, &pool(args.threads)?)?;
+    let (started, pool) = (Instant::now(), pool(args.threads)?);
+    let mut fit = pool.run(|| Fit::new(&set, &settings)).map_err(|e| of_files(e, &args.inputs))?;
+    let stop = on_ctrl_c()?;
+    let centred = if set.means().is_none() { "centred " } else { "" };
+    talk.say(format!("{} {centred}Gaussians in R^{}", set.len(), set.dim()));
+    let progress = Searches::new(talk, args.json);
+    let finished = pool.run(|| drive(&mut fit, &stop, &progress));
+    progress.end();
+    if !finished {
+        if args.json {
+            line(json!({ "event": "interrupted" }))?;
+        }
+        talk.say(format!("stopped; nothing was saved to {}", args.output.display()));
+        return Ok(Exit::Stopped);
+    }
+    let model = fit.into_model()?;
     model.save(&args.output)?;
     let picture = args.output.with_extension("svg");
     picture::gaussians(&picture, &model, &set, title(&args.inputs))?;
@@ -40,10 +57,36 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     } else {
         emit(&text_of(&model))?;
         emit(&format!("model    {}\npicture  {}\n", args.output.display(), picture.display()))?;
-        let centred = if set.means().is_none() { "centred " } else { "" };
-        talk.say(format!("{} {centred}Gaussians in R^{}, {seconds:.1} s", set.len(), set.dim()));
+        talk.say(format!("{seconds:.1} s"));
     }
     Ok(if model.status == Status::Converged { Exit::Done } else { Exit::NotConverged })
+}
+
+/// Advances to the end, or to the end of the piece of work in which Ctrl-C came: then false.
+fn drive(fit: &mut Fit, stop: &AtomicBool, progress: &Searches) -> bool {
+    while let Some(event) = fit.advance() {
+        progress.event(&event);
+        if stop.load(Ordering::SeqCst) {
+            return false;
+        }
+    }
+    true
+}
+
+/// What is wrong with the measures is said of the files that they come from.
+fn of_files(error: Error, inputs: &[PathBuf]) -> Error {
+    let Some((first, more)) = inputs.split_first() else { return error };
+    match error {
+        Error::Parameter { name: name @ ("measures" | "covariances"), problem } => {
+            let place = if more.is_empty() { name.into() } else { format!("and {} more, {name}", more.len()) };
+            Error::file(first, place, problem)
+        }
+        // One of several clouds is found by its own name.
+        Error::Covariance { matrix, entry, problem } if more.is_empty() => {
+            Error::Covariance { matrix: format!("{}, {matrix}", first.display()), entry, problem }
+        }
+        other => other,
+    }
 }
 
 /// What a user should know, of the measures and of each component.

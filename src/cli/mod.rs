@@ -12,6 +12,7 @@ mod progress;
 mod rows;
 mod sample;
 mod sinkhorn;
+mod stop;
 mod transform;
 
 use args::{Args, Command, Gaussians, Reading};

@@ -1,4 +1,4 @@
-//! What a fit says while it runs: a bar for people, lines for machines.
+//! What a fit says while it runs: a bar or a line for people, lines for machines.
 
 use super::Talk;
 use super::output::{finite, line, short};
@@ -8,10 +8,30 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Instant;
 use wgpca::Result;
+use wgpca::gaussian;
 use wgpca::gpca::{Event, Outcome};
 
 /// Steps between two lines of JSON.
 const EVERY: usize = 10;
+
+/// A line that is drawn again and again, if standard error is a terminal that someone may read.
+fn bar(talk: Talk, json: bool, template: &str) -> Option<ProgressBar> {
+    let watched = !talk.quiet && !json && std::io::stderr().is_terminal();
+    watched.then(|| {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let rate = |state: &ProgressState, out: &mut dyn Write| {
+            write!(out, "{:.0} steps/s", state.per_sec()).expect("a string takes everything");
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is well-formed");
+        bar.with_style(style.with_key("rate", rate))
+    })
+}
+
+/// The first few values of a spectrum, of so much in all.
+fn first_of(spectrum: &[f64], total: f64) -> String {
+    let first: Vec<String> = spectrum.iter().take(5).map(|&v| short(v)).collect();
+    format!("{} … of {}", first.join(", "), short(total))
+}
 
 pub struct Progress {
     bar: Option<ProgressBar>,
@@ -24,16 +44,7 @@ pub struct Progress {
 impl Progress {
     /// A bar if standard error is a terminal that someone may read; JSON lines if asked for.
     pub fn new(talk: Talk, json: bool) -> Self {
-        let watched = !talk.quiet && !json && std::io::stderr().is_terminal();
-        let bar = watched.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let template = "{prefix} {bar:20} {pos}/{len}, {rate}, {eta} left  {msg}";
-            let rate = |state: &ProgressState, out: &mut dyn Write| {
-                write!(out, "{:.0} steps/s", state.per_sec()).expect("a string takes everything");
-            };
-            let style = ProgressStyle::with_template(template).expect("the template is well-formed");
-            bar.with_style(style.with_key("rate", rate))
-        });
+        let bar = bar(talk, json, "{prefix} {bar:20} {pos}/{len}, {rate}, {eta} left  {msg}");
         Progress { bar, json, started: Instant::now(), loss: None, cost: None }
     }
 
@@ -60,11 +71,9 @@ impl Progress {
         let Some(bar) = &self.bar else { return Ok(()) };
         match event {
             Event::Started { component, start, cost, spectrum } => {
-                let spectrum = spectrum.as_ref().map_or(String::new(), |s| {
-                    let first: Vec<String> = s.iter().take(5).map(|&v| short(v)).collect();
-                    let total: f64 = s.iter().sum();
-                    format!("; tangent spectrum {} … of {}", first.join(", "), short(total))
-                });
+                let spectrum = spectrum
+                    .as_ref()
+                    .map_or(String::new(), |s| format!("; tangent spectrum {}", first_of(s, s.iter().sum())));
                 bar.println(format!("component {component}: {start} start, cost {}{spectrum}", short(*cost)));
                 bar.reset();
                 (self.loss, self.cost) = (None, Some(*cost));
@@ -123,6 +132,52 @@ impl Progress {
     }
 
     /// Takes the bar away.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// The same for a fit of Gaussians: a line, for people alone.
+pub struct Searches {
+    bar: Option<ProgressBar>,
+}
+
+impl Searches {
+    pub fn new(talk: Talk, json: bool) -> Self {
+        Searches { bar: bar(talk, json, "{prefix}  {msg}, {elapsed}") }
+    }
+
+    pub fn event(&self, event: &gaussian::Event) {
+        let Some(bar) = &self.bar else { return };
+        let (prefix, message) = match event {
+            gaussian::Event::Barycentre { iterations, error } => {
+                ("barycentre".into(), format!("{iterations} iterations, error {error:.0e}"))
+            }
+            gaussian::Event::Tangent { barycentre_cost, spectrum } => {
+                bar.println(format!(
+                    "barycentre alone: cost {}; tangent spectrum {}",
+                    short(*barycentre_cost),
+                    first_of(spectrum, *barycentre_cost)
+                ));
+                return;
+            }
+            gaussian::Event::Screened { component, evaluated, candidates } => {
+                (format!("component {component}"), format!("starts: {evaluated} of {candidates} candidates"))
+            }
+            gaussian::Event::Searched { component, searches, evaluations, cost } => (
+                format!("component {component}"),
+                format!("searches {searches}, evaluations {evaluations}, cost {}", short(*cost)),
+            ),
+            gaussian::Event::Finished { component } => return bar.println(format!("component {component} finished")),
+        };
+        bar.set_prefix(prefix);
+        bar.set_message(message);
+        bar.tick();
+    }
+
+    /// Takes the line away.
     pub fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -58,13 +58,18 @@ pub fn barycentre(set: &Gaussians) -> Result<Barycentre> {
     Ok(in_units(&data, &fixed_point(&data, &data.factors)))
 }
 
-/// A barycentre in the frame, as a factor.
+/// A barycentre in the frame, as a factor; it advances an iteration at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct FixedPoint {
     pub a: Vec<f64>,
     pub iterations: usize,
     pub error: f64,
+    /// How it ended.
     pub status: Status,
+    pub ended: bool,
+    /// The step before and the rate then.
+    step: f64,
+    rate: f64,
 }
 
 /// What a user sees of it. The cost is that of the given matrices.
@@ -76,32 +81,53 @@ pub(crate) fn in_units(data: &Data, found: &FixedPoint) -> Barycentre {
     Barycentre { mean, covariance, cost, iterations, error, status }
 }
 
-/// Iterates from the identity, whose first image is the mean of the roots: exact for commuting matrices.
-pub(crate) fn fixed_point(data: &Data, factors: &[f64]) -> FixedPoint {
-    let d = data.d;
-    let mut a = identity(d);
-    let mut error = f64::INFINITY;
-    // The step before and the rate then. The first step, from nowhere near, says nothing about the rate.
-    let (mut last, mut last_rate) = (f64::INFINITY, 1.0f64);
-    for iterations in 1..=ITERATIONS {
-        let next = image(data, factors, &a);
-        let step = largest_step(&a, &next, d);
-        a = next;
+impl FixedPoint {
+    /// At the identity, whose first image is the mean of the roots: exact for commuting matrices.
+    pub fn new(d: usize) -> Self {
+        FixedPoint {
+            a: identity(d),
+            iterations: 0,
+            error: f64::INFINITY,
+            status: Status::MaxIterations,
+            ended: false,
+            step: f64::INFINITY,
+            rate: 1.0,
+        }
+    }
+
+    /// One iteration.
+    pub fn advance(&mut self, data: &Data, factors: &[f64]) {
+        let next = image(data, factors, &self.a);
+        let step = largest_step(&self.a, &next, data.d);
+        self.a = next;
+        self.iterations += 1;
         if !step.is_finite() {
-            return FixedPoint { a, iterations, error: step, status: Status::Diverged };
+            (self.error, self.status, self.ended) = (step, Status::Diverged, true);
+            return;
         }
         // Steps shrink by a constant rate in the end, and the rest of them adds up to this.
-        let rate = if last.is_finite() { step / last } else { 1.0 };
-        let slower = rate.max(last_rate).min(0.9999);
-        error = step * slower / (1.0 - slower);
-        let rounding = step < 1e-14 && (rate >= 1.0 || iterations == 2);
-        if error <= TOLERANCE || (rounding && iterations > 1) {
-            return FixedPoint { a, iterations, error: error.min(TOLERANCE), status: Status::Converged };
+        let rate = if self.step.is_finite() { step / self.step } else { 1.0 };
+        let slower = rate.max(self.rate).min(0.9999);
+        self.error = step * slower / (1.0 - slower);
+        let rounding = step < 1e-14 && (rate >= 1.0 || self.iterations == 2);
+        if self.error <= TOLERANCE || (rounding && self.iterations > 1) {
+            (self.error, self.status, self.ended) = (self.error.min(TOLERANCE), Status::Converged, true);
+            return;
         }
-        last_rate = rate;
-        last = if iterations == 1 { f64::INFINITY } else { step };
+        self.rate = rate;
+        // The first step, from nowhere near, says nothing about the rate.
+        self.step = if self.iterations == 1 { f64::INFINITY } else { step };
+        self.ended = self.iterations == ITERATIONS;
     }
-    FixedPoint { a, iterations: ITERATIONS, error, status: Status::MaxIterations }
+}
+
+/// The fixed point of these factors.
+pub(crate) fn fixed_point(data: &Data, factors: &[f64]) -> FixedPoint {
+    let mut point = FixedPoint::new(data.d);
+    while !point.ended {
+        point.advance(data, factors);
+    }
+    point
 }
 
 fn image(data: &Data, factors: &[f64], a: &[f64]) -> Vec<f64> {

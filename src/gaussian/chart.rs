@@ -10,20 +10,20 @@ use super::reduced::Gradient;
 use crate::linalg::{add, dot, multiply};
 
 /// Lines that a component may be.
-pub(crate) enum Chart<'a> {
+pub(crate) enum Chart {
     /// Any: base point A = (I + S)A₀ and m, direction K and v.
-    Free { at: Coordinates, base: &'a Geodesic },
+    Free { at: Coordinates, base: Geodesic },
     /// Those that meet the first component at a right angle.
-    Across(Across<'a>),
+    Across(Across),
     /// Those through a point at right angles to directions given in its coordinates.
-    Through { at: Coordinates, base: &'a Geodesic, earlier: &'a [Vec<f64>] },
+    Through { at: Coordinates, base: Geodesic, earlier: Vec<Vec<f64>> },
 }
 
 /// Lines across the first component, which is based where it is at time 0: `A = A₁ + t X₁` at a time of an interval,
 /// `t = middle + half · sin θ`, (K, v) less its part along X₁.
-pub(crate) struct Across<'a> {
+pub(crate) struct Across {
     pub at: Coordinates,
-    pub first: &'a Geodesic,
+    pub first: Geodesic,
     pub middle: f64,
     pub half: f64,
 }
@@ -37,7 +37,7 @@ struct Crossing {
     cc: f64,
 }
 
-impl Across<'_> {
+impl Across {
     /// The time on the first component.
     pub fn time(&self, theta: f64) -> f64 {
         self.middle + self.half * theta.sin()
@@ -61,7 +61,7 @@ impl Across<'_> {
     }
 
     fn pull(&self, z: &[f64], gradient: &Gradient, out: &mut [f64]) {
-        let (first, w) = (self.first, &z[1..]);
+        let (first, w) = (&self.first, &z[1..]);
         let Crossing { c, cc, .. } = self.crossing(z[0]);
         let mut g = self.at.dual(&gradient.k);
         g.extend_from_slice(&gradient.drift);
@@ -77,7 +77,7 @@ impl Across<'_> {
     }
 }
 
-impl Chart<'_> {
+impl Chart {
     fn at(&self) -> &Coordinates {
         match self {
             Chart::Free { at, .. } | Chart::Across(Across { at, .. }) | Chart::Through { at, .. } => at,

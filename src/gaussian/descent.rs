@@ -4,19 +4,18 @@ use super::chart::{Across, Chart};
 use super::coordinates::Coordinates;
 use super::data::Data;
 use super::geodesic::Geodesic;
-use super::lbfgs::{Stop, minimise};
+use super::lbfgs::{Minimisation, Stop};
 use super::reduced::{Times, evaluate};
 use super::status::Status;
 
 /// Which geodesics are allowed.
-#[derive(Clone, Copy)]
-pub(crate) enum Family<'a> {
+pub(crate) enum Family {
     /// All.
     Any,
     /// Those across the first component, at a time between two.
-    Across { first: &'a Geodesic, low: f64, high: f64 },
+    Across { first: Geodesic, low: f64, high: f64 },
     /// Those through a point, orthogonal to directions in its coordinates.
-    Through { base: &'a Geodesic, earlier: &'a [Vec<f64>] },
+    Through { base: Geodesic, earlier: Vec<Vec<f64>> },
 }
 
 /// Where a search begins.
@@ -79,70 +78,128 @@ impl Found {
     }
 }
 
-/// Lowers the cost from a start within its family.
-pub(crate) fn descend(data: &Data, family: Family<'_>, start: Start, limits: Limits) -> Found {
-    let Start { kind, line, mut meeting } = start;
-    let mut line = unit_speed(line);
-    let mut times = vec![0.0; data.len()];
-    let factors = data.search_factors();
-    let mut cost = evaluate(data, factors, &line, &mut times, Times::Search).cost / limits.unit;
-    let mut evaluations = 1;
-    let mut status = if cost <= FLOOR { Status::Converged } else { Status::MaxIterations };
-    while evaluations < limits.evaluations && cost > FLOOR {
-        let first;
+/// A search under way: it lowers the cost from a start within its family, a step at a time.
+pub(crate) struct Descent {
+    /// Where it stands, with the cost in the unit of the limits.
+    found: Found,
+    limits: Limits,
+    /// L-BFGS in the present chart.
+    search: Option<(Chart, Minimisation)>,
+    ended: bool,
+}
+
+impl Descent {
+    pub fn new(data: &Data, start: Start, limits: Limits) -> Self {
+        let Start { kind, line, meeting } = start;
+        let (line, times) = (unit_speed(line), vec![0.0; data.len()]);
+        let (cost, evaluations, status) = (f64::INFINITY, 0, Status::MaxIterations);
+        Descent {
+            found: Found { kind, line, times, meeting, cost, evaluations, status },
+            limits,
+            search: None,
+            ended: false,
+        }
+    }
+
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Evaluations so far, and the lowest cost.
+    pub fn standing(&self) -> (usize, f64) {
+        let (more, now) = self.search.as_ref().map_or((0, f64::INFINITY), |(_, s)| (s.evaluations, s.value));
+        (self.found.evaluations + more, self.found.cost.min(now) * self.limits.unit)
+    }
+
+    /// Where it ended.
+    pub fn found(self) -> Found {
+        Found { cost: self.found.cost * self.limits.unit, ..self.found }
+    }
+
+    /// Evaluates the start, lays a chart, takes a step of L-BFGS in it, or moves to the result; no more after the end.
+    pub fn advance(&mut self, data: &Data, family: &Family) {
+        let (found, limits) = (&mut self.found, &self.limits);
+        if self.ended {
+            return;
+        }
+        if found.evaluations == 0 {
+            let cost = evaluate(data, data.search_factors(), &found.line, &mut found.times, Times::Search).cost;
+            (found.cost, found.evaluations) = (cost / limits.unit, 1);
+            if found.cost <= FLOOR {
+                found.status = Status::Converged;
+            }
+            return;
+        }
+        if let Some((chart, search)) = &mut self.search {
+            if let Some(status) = search.advance(value(data, chart, &mut found.times, limits.unit)) {
+                self.ended = !self.land(data, status);
+            }
+        } else if found.evaluations < limits.evaluations && found.cost > FLOOR {
+            self.search = Some(self.lay(data, family));
+        } else {
+            self.ended = true;
+        }
+    }
+
+    /// A chart at the present line, and a search from its origin.
+    fn lay(&mut self, data: &Data, family: &Family) -> (Chart, Minimisation) {
+        let Descent { found, limits, .. } = self;
         let chart = match family {
             Family::Any => {
-                line = centred(data, line, &mut times);
-                Chart::Free { at: Coordinates::new(&line.a, data.d), base: &line }
+                found.line = centred(data, found.line.clone(), &mut found.times);
+                Chart::Free { at: Coordinates::new(&found.line.a, data.d), base: found.line.clone() }
             }
-            Family::Across { first: whole, low, high } => {
-                first = whole.rebased(meeting);
-                let (low, high) = (low - meeting, high - meeting);
+            Family::Across { first, low, high } => {
+                let first = first.rebased(found.meeting);
+                let (low, high) = (low - found.meeting, high - found.meeting);
                 let at = Coordinates::new(&first.a, data.d);
-                Chart::Across(Across { at, first: &first, middle: 0.5 * (low + high), half: 0.5 * (high - low) })
+                Chart::Across(Across { at, first, middle: 0.5 * (low + high), half: 0.5 * (high - low) })
             }
             Family::Through { base, earlier } => {
-                Chart::Through { at: Coordinates::new(&base.a, data.d), base, earlier }
+                let at = Coordinates::new(&base.a, data.d);
+                Chart::Through { at, base: base.clone(), earlier: earlier.clone() }
             }
         };
-        let mut z = chart.origin(&chart.direction(&line));
+        let z = chart.origin(&chart.direction(&found.line));
         let stop = Stop {
             decrease: limits.decrease,
             gradient: 1e-2 * limits.tolerance,
             floor: FLOOR,
-            evaluations: limits.evaluations - evaluations,
+            evaluations: limits.evaluations - found.evaluations,
         };
-        let found = minimise(
-            |z, gradient| {
-                let line = chart.line(z);
-                let found = evaluate(data, factors, &line, &mut times, Times::Follow);
-                chart.pull(z, &found, gradient);
-                gradient.iter_mut().for_each(|g| *g /= limits.unit);
-                found.cost / limits.unit
-            },
-            &mut z,
-            FIRST,
-            stop,
-        );
-        evaluations += found.evaluations;
-        let moved = if let Chart::Across(across) = &chart { across.time(z[0]) } else { 0.0 };
-        let next = unit_speed(chart.line(&z).rebased(0.0));
-        let mut searched = times.clone();
-        let now = evaluate(data, factors, &next, &mut searched, Times::Search).cost / limits.unit;
-        evaluations += 1;
-        // NaN is no progress.
-        let won = now < cost - limits.tolerance * cost.abs();
-        if now < cost {
-            (line, times) = (next, searched);
-            meeting += moved;
-        }
-        cost = cost.min(now);
-        status = found.status;
-        if !won {
-            break;
-        }
+        let search = Minimisation::new(value(data, &chart, &mut found.times, limits.unit), z, FIRST, stop);
+        (chart, search)
     }
-    Found { kind, line, times, meeting, cost: cost * limits.unit, evaluations, status }
+
+    /// Moves to where L-BFGS ended, with all times searched anew. Whether anything was won.
+    fn land(&mut self, data: &Data, status: Status) -> bool {
+        let Some((chart, search)) = self.search.take() else { return false };
+        let (found, limits) = (&mut self.found, &self.limits);
+        let moved = if let Chart::Across(across) = &chart { across.time(search.x[0]) } else { 0.0 };
+        let next = unit_speed(chart.line(&search.x).rebased(0.0));
+        let mut searched = found.times.clone();
+        let now = evaluate(data, data.search_factors(), &next, &mut searched, Times::Search).cost / limits.unit;
+        found.evaluations += search.evaluations + 1;
+        found.status = status;
+        // NaN is no progress.
+        let won = now < found.cost - limits.tolerance * found.cost.abs();
+        if now < found.cost {
+            (found.line, found.times) = (next, searched);
+            found.meeting += moved;
+        }
+        found.cost = found.cost.min(now);
+        won
+    }
+}
+
+/// The cost and its gradient in a chart.
+fn value(data: &Data, chart: &Chart, times: &mut [f64], unit: f64) -> impl FnMut(&[f64], &mut [f64]) -> f64 {
+    move |z, gradient| {
+        let found = evaluate(data, data.search_factors(), &chart.line(z), times, Times::Follow);
+        chart.pull(z, &found, gradient);
+        gradient.iter_mut().for_each(|g| *g /= unit);
+        found.cost / unit
+    }
 }
 
 fn unit_speed(line: Geodesic) -> Geodesic {

@@ -1,38 +1,287 @@
-//! The fit: components one after the other, each the best of its starts (paper, Section 3; D10).
+//! The fit: components one after the other, each the best of its starts (paper, Section 3; D10). A [`Fit`] advances one
+//! piece of work at a time, so that its owner can report or stop between any two.
 
-use super::barycentre::in_units;
-use super::coordinates::{Coordinates, remove, triangle};
+use super::barycentre::{Barycentre, FixedPoint, in_units};
+use super::coordinates::{Coordinates, triangle};
 use super::data::{Data, NEGLIGIBLE};
-use super::descent::{Family, Found, Limits, Start, centred, descend};
-use super::feet::{cost, feet};
+use super::descent::{Family, Found, Limits};
 use super::finish::{Finished, Yardstick, finish};
 use super::geodesic::Geodesic;
+use super::lines::{directions, first_line, settled, span};
 use super::model::Model;
+use super::search::{Search, piece};
 use super::set::Gaussians;
 use super::settings::{Degenerate, Settings};
-use super::starts;
+use super::starts::{self, Starts};
 use super::status::Status;
 use super::tangent_pca::Tangent;
 use crate::error::{Error, Result};
-use crate::pool::{Pool, for_each};
+use crate::pool::Pool;
 
 /// Principal directions at the barycentre that serve as starts, beyond those that components are compared with.
 const DIRECTIONS: usize = 3;
-/// Relative decrease at which a first, rough search from a start ends, and its evaluations.
-const ROUGH: f64 = 1e-4;
-const ROUGH_EVALUATIONS: usize = 80;
-/// Starts that are pursued to the end: at most a third, or so many, no further above the lowest than this share of what
-/// that wins over the barycentre.
-const PURSUED: usize = 4;
-const HOPEFUL: f64 = 0.1;
 /// Measures whose barycentre costs less than this share of their size are one measure.
 const EQUAL: f64 = 1e-26;
 
-/// Fits all components on a pool's threads.
+/// What a piece of work was.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// An iteration towards the barycentre was done.
+    Barycentre {
+        /// Iterations done.
+        iterations: usize,
+        /// Relative error that remains, estimated.
+        error: f64,
+    },
+    /// Tangent PCA at the barycentre is done.
+    Tangent {
+        /// Cost of the barycentre alone, in squared units of the data.
+        barycentre_cost: f64,
+        /// `Σ_i w_i ⟨log_i, direction⟩²`, largest first.
+        spectrum: Vec<f64>,
+    },
+    /// Candidates for the starts of a component were evaluated.
+    Screened {
+        /// Component, from 1.
+        component: usize,
+        /// Candidates evaluated.
+        evaluated: usize,
+        /// All candidates.
+        candidates: usize,
+    },
+    /// The searches from the starts of a component were taken on.
+    Searched {
+        /// Component, from 1.
+        component: usize,
+        /// Searches that have not ended; those that are pursued begin again when the rough ones have.
+        searches: usize,
+        /// Evaluations of the cost so far.
+        evaluations: usize,
+        /// Lowest cost found, in squared units of the data, as in a [`StartReport`](super::StartReport).
+        cost: f64,
+    },
+    /// A component is finished.
+    Finished {
+        /// Component, from 1.
+        component: usize,
+    },
+}
+
+/// A fit under way.
+///
+/// # Example
+/// ```
+/// use wgpca::gaussian::{Event, Fit, Gaussians, Settings};
+/// let set = Gaussians::new((0..5).flat_map(|i| [1.0 + i as f64, 0.3, 0.3, 1.0]).collect(), 2)?;
+/// let mut fit = Fit::new(&set, &Settings { components: 2, ..Settings::default() })?;
+/// // Stopped after the first of two components.
+/// while let Some(event) = fit.advance() {
+///     if matches!(event, Event::Finished { .. }) {
+///         break;
+///     }
+/// }
+/// assert_eq!(fit.into_model()?.components.len(), 1);
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+pub struct Fit {
+    settings: Settings,
+    names: Vec<String>,
+    warnings: Vec<String>,
+    data: Data,
+    /// The measures on which rough searches are made, if not all.
+    sample: Option<Data>,
+    centre: FixedPoint,
+    base: Option<Base>,
+    work: Work,
+    finished: Vec<Finished>,
+    /// The time on the first component at which all meet.
+    meeting: Option<f64>,
+}
+
+/// Tangent PCA at the barycentre: the yardstick, and where searches begin.
+struct Base {
+    tangent: Tangent,
+    barycentre: Barycentre,
+    limits: Limits,
+    /// Cost of the barycentre in the frame, and whether it is more than rounding.
+    total: f64,
+    differ: bool,
+}
+
+/// What is under way for the present component.
+#[expect(clippy::large_enum_variant, reason = "there is one of it in a fit")]
+enum Work {
+    Nothing,
+    Starts(Starts, Family),
+    Search(Search),
+}
+
+impl Fit {
+    /// Checks settings and measures.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a setting out of range, a single measure, or more components than the space has dimensions;
+    /// [`Error::Covariance`] naming a singular matrix if the settings refuse them.
+    pub fn new(set: &Gaussians, settings: &Settings) -> Result<Self> {
+        settings.validate()?;
+        check(set, settings)?;
+        let data = Data::new(set, settings.degenerate, NEGLIGIBLE)?;
+        let most = triangle(data.d) + data.m;
+        if settings.components > most {
+            let problem = format!(
+                "they are {}, but the covariances vary in {most} directions only (they share a null space); give at \
+                 most {most}",
+                settings.components
+            );
+            return Err(Error::parameter("components", problem));
+        }
+        Ok(Fit {
+            settings: settings.clone(),
+            names: set.names().to_vec(),
+            warnings: data_warnings(set, settings, &data),
+            sample: data.sample(settings.seed),
+            centre: FixedPoint::new(data.d),
+            base: None,
+            work: Work::Nothing,
+            finished: vec![],
+            meeting: None,
+            data,
+        })
+    }
+
+    /// The settings of this fit.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Does the next piece of work: an iteration of the barycentre, tangent PCA, some evaluations, or what finishes a
+    /// component. None when the fit is done. Call it inside [`Pool::run`] to use several threads.
+    pub fn advance(&mut self) -> Option<Event> {
+        let component = self.finished.len() + 1;
+        if component > self.settings.components {
+            return None;
+        }
+        let Some(base) = &self.base else { return Some(self.approach()) };
+        let sample = self.sample.as_ref().unwrap_or(&self.data);
+        let square = self.data.frame.unit.powi(2);
+        match std::mem::replace(&mut self.work, Work::Nothing) {
+            Work::Nothing => {
+                let (starts, family) = self.begin(base, sample);
+                let (evaluated, candidates) = starts.standing();
+                self.work = Work::Starts(starts, family);
+                Some(Event::Screened { component, evaluated, candidates })
+            }
+            Work::Starts(mut starts, family) => {
+                starts.advance(sample, piece(sample));
+                let (evaluated, candidates) = starts.standing();
+                self.work = if evaluated < candidates {
+                    Work::Starts(starts, family)
+                } else {
+                    Work::Search(Search::new(&self.data, sample, family, starts.best(), base.limits))
+                };
+                Some(Event::Screened { component, evaluated, candidates })
+            }
+            Work::Search(mut search) => Some(match search.advance(&self.data, sample) {
+                None => {
+                    let (searches, evaluations, cost) = search.standing();
+                    self.work = Work::Search(search);
+                    Event::Searched { component, searches, evaluations, cost: cost * square }
+                }
+                Some(found) => {
+                    self.finish_component(&found);
+                    Event::Finished { component }
+                }
+            }),
+        }
+    }
+
+    /// An iteration of the barycentre; after the last, tangent PCA there.
+    fn approach(&mut self) -> Event {
+        let data = &self.data;
+        if !self.centre.ended {
+            self.centre.advance(data, data.search_factors());
+            return Event::Barycentre { iterations: self.centre.iterations, error: self.centre.error };
+        }
+        let tangent = Tangent::new(data, self.centre.clone(), self.settings.components.max(DIRECTIONS));
+        let barycentre = in_units(data, &tangent.centre);
+        let total = barycentre.cost / data.frame.unit.powi(2);
+        let differ = total > EQUAL * data.len() as f64;
+        let limits = Limits {
+            evaluations: if differ { self.settings.max_evaluations } else { 1 },
+            tolerance: self.settings.tolerance,
+            decrease: 1e-7 * self.settings.tolerance,
+            unit: if differ { total } else { data.len() as f64 },
+        };
+        if barycentre.status != Status::Converged {
+            self.warnings.push(format!("the barycentre did not converge (relative error {:.1e})", barycentre.error));
+        }
+        let spectrum = spectrum(&tangent, data);
+        let event = Event::Tangent { barycentre_cost: barycentre.cost, spectrum };
+        self.base = Some(Base { tangent, barycentre, limits, total, differ });
+        event
+    }
+
+    /// Starts of the next component, and the lines that it may be.
+    fn begin(&self, base: &Base, sample: &Data) -> (Starts, Family) {
+        let Settings { starts: count, seed, .. } = self.settings;
+        match (self.finished.as_slice(), self.meeting) {
+            ([], _) => (starts::first(sample, &base.tangent, count, seed), Family::Any),
+            ([first, ..], None) => {
+                let span = span(first);
+                let starts = starts::across(sample, &first.line, &first.times, span, count, seed);
+                // Across the first component, anywhere on it.
+                (starts, Family::Across { first: first.line.clone(), low: span.0, high: span.1 })
+            }
+            (finished, Some(meeting)) => {
+                // Through the common point, orthogonal to all before.
+                let base = finished[1].line.clone();
+                let earlier = directions(&Coordinates::new(&base.a, self.data.d), meeting, finished);
+                (starts::through(sample, &base, &earlier, count, seed), Family::Through { base, earlier })
+            }
+        }
+    }
+
+    /// `found` has the best first.
+    fn finish_component(&mut self, found: &[Found]) {
+        let (Some(base), data) = (&self.base, &self.data) else { return };
+        let k = self.finished.len();
+        let tangent_cost = base.tangent.cost(data, k);
+        let line = if k == 0 {
+            first_line(data, &found[0].line, &base.tangent, tangent_cost)
+        } else {
+            let meeting = *self.meeting.get_or_insert(found[0].meeting);
+            settled(data, &found[0].line, meeting, &self.finished)
+        };
+        let earlier: Vec<Geodesic> = self.finished.iter().map(|f| f.line.clone()).collect();
+        let against = Yardstick {
+            barycentre: base.total,
+            differ: base.differ,
+            tangent: tangent_cost,
+            earlier: &earlier,
+            meeting: self.meeting,
+            certify: self.settings.certify,
+        };
+        self.finished.push(finish(data, found, line, &against));
+    }
+
+    /// The model of the components that are finished.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if none is.
+    pub fn into_model(self) -> Result<Model> {
+        let Some(base) = self.base.filter(|_| !self.finished.is_empty()) else {
+            return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
+        };
+        let spectrum = spectrum(&base.tangent, &self.data);
+        let components = self.finished.into_iter().map(|f| f.component).collect();
+        Ok(Model::new(self.names, self.settings, &self.data, base.barycentre, spectrum, components, self.warnings))
+    }
+}
+
+/// Fits all components on a pool's threads: the whole of [`Fit`] in one call.
 ///
 /// # Errors
-/// [`Error::Parameter`] for a setting out of range, a single measure, or more components than the space has dimensions;
-/// [`Error::Covariance`] naming a singular matrix if the settings refuse them.
+/// As [`Fit::new`].
 ///
 /// # Example
 /// ```
@@ -48,203 +297,16 @@ const EQUAL: f64 = 1e-26;
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub fn fit(set: &Gaussians, settings: &Settings, pool: &Pool) -> Result<Model> {
-    pool.run(|| fit_here(set, settings))
+    pool.run(|| {
+        let mut fit = Fit::new(set, settings)?;
+        while fit.advance().is_some() {}
+        fit.into_model()
+    })
 }
 
-/// On the workers of the pool in which it is called.
-fn fit_here(set: &Gaussians, settings: &Settings) -> Result<Model> {
-    settings.validate()?;
-    check(set, settings)?;
-    let data = Data::new(set, settings.degenerate, NEGLIGIBLE)?;
-    let most = triangle(data.d) + data.m;
-    if settings.components > most {
-        let problem = format!(
-            "they are {}, but the covariances vary in {most} directions only (they share a null space); give at most \
-             {most}",
-            settings.components
-        );
-        return Err(Error::parameter("components", problem));
-    }
-
-    // Tangent PCA at the barycentre: the yardstick, and where searches begin.
-    let tangent = Tangent::new(&data, settings.components.max(DIRECTIONS));
-    let barycentre = in_units(&data, &tangent.centre);
-    let total = barycentre.cost / data.frame.unit.powi(2);
-    let differ = total > EQUAL * data.len() as f64;
-    let tangent_costs: Vec<f64> = (0..settings.components).map(|k| tangent.cost(&data, k)).collect();
-
-    let limits = Limits {
-        evaluations: if differ { settings.max_evaluations } else { 1 },
-        tolerance: settings.tolerance,
-        decrease: 1e-7 * settings.tolerance,
-        unit: if differ { total } else { data.len() as f64 },
-    };
-    let sample = data.sample(settings.seed);
-    let search = Search { data: &data, sample: sample.as_ref().unwrap_or(&data), settings, limits };
-    let mut finished: Vec<Finished> = vec![];
-    // The time on the first component at which all meet.
-    let mut meeting = None;
-    for k in 0..settings.components {
-        let found = match (finished.first(), meeting) {
-            (None, _) => {
-                search.best(Family::Any, starts::first(search.sample, &tangent, settings.starts, settings.seed))
-            }
-            (Some(first), None) => search.across(first),
-            (Some(_), Some(meeting)) => search.through(meeting, &finished),
-        };
-        let line = if k == 0 {
-            search.first_line(&found[0].line, &tangent, tangent_costs[0])
-        } else {
-            let meeting = *meeting.get_or_insert(found[0].meeting);
-            search.settled(&found[0].line, meeting, &finished)
-        };
-        let earlier: Vec<Geodesic> = finished.iter().map(|f| f.line.clone()).collect();
-        let against = Yardstick {
-            barycentre: total,
-            differ,
-            tangent: tangent_costs[k],
-            earlier: &earlier,
-            meeting,
-            certify: settings.certify,
-        };
-        finished.push(finish(&data, &found, line, &against));
-    }
-
-    let mut warnings = data_warnings(set, settings, &data);
-    if barycentre.status != Status::Converged {
-        warnings.push(format!("the barycentre did not converge (relative error {:.1e})", barycentre.error));
-    }
-    let spectrum = tangent.directions.values.iter().map(|v| v * data.frame.unit.powi(2)).collect();
-    let components = finished.into_iter().map(|f| f.component).collect();
-    Ok(Model::new(set, settings, &data, barycentre, spectrum, components, warnings))
-}
-
-struct Search<'a> {
-    data: &'a Data,
-    /// The measures on which rough searches are made: some of many.
-    sample: &'a Data,
-    settings: &'a Settings,
-    limits: Limits,
-}
-
-impl Search<'_> {
-    /// Searches from every start, the best first: all of them roughly, then those to the end that may be the best and are
-    /// not on the way to one geodesic.
-    fn best(&self, family: Family<'_>, begin: Vec<Start>) -> Vec<Found> {
-        let tolerance = self.limits.tolerance.max(ROUGH);
-        // Costs of a sample, as if the others had the same.
-        let share = self.sample.weights.iter().sum::<f64>() / self.data.len() as f64;
-        let unit = self.limits.unit * share;
-        let evaluations = self.limits.evaluations.min(ROUGH_EVALUATIONS);
-        let rough = Limits { evaluations, tolerance, decrease: 1e-3 * tolerance, unit };
-        let plain = begin.first().filter(|_| self.sample.len() < self.data.len()).cloned();
-        let mut found = descend_all(self.sample, family, begin, rough);
-        found.iter_mut().for_each(|f| f.cost /= share);
-        found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        let most = PURSUED.max(found.len() / 3);
-        let lowest = found[0].cost;
-        let margin = (HOPEFUL * (self.limits.unit - lowest)).max(0.1 * HOPEFUL * lowest);
-        let mut pursued: Vec<usize> = vec![];
-        for (k, f) in found.iter().enumerate() {
-            let hopeful = f.cost <= lowest + margin || pursued.is_empty();
-            if hopeful && pursued.len() < most && !pursued.iter().any(|&p| found[p].resembles(f)) {
-                pursued.push(k);
-            }
-        }
-        let mut again: Vec<Start> = pursued.iter().map(|&p| found[p].again()).collect();
-        if let Some(plain) = plain {
-            // What fits a sample may fit worse than the first start, which is of all measures.
-            let place = found.iter().position(|f| f.kind == plain.kind).unwrap_or(0);
-            match pursued.iter().position(|&p| p == place) {
-                Some(k) => again[k] = plain,
-                None => {
-                    pursued.push(place);
-                    again.push(plain);
-                }
-            }
-        }
-        let fine = descend_all(self.data, family, again, self.limits);
-        for f in &mut found {
-            f.status = Status::Dropped;
-        }
-        for (p, f) in pursued.into_iter().zip(fine) {
-            let evaluations = found[p].evaluations + f.evaluations;
-            found[p] = Found { evaluations, ..f };
-        }
-        // NaN comes last; among those pursued and equal up to the tolerance, the first.
-        let costs = found.iter().filter(|f| f.status != Status::Dropped).map(|f| f.cost);
-        let best = costs.fold(f64::INFINITY, f64::min);
-        let threshold = best + self.settings.tolerance * best.abs();
-        let kept = found.iter().position(|f| f.cost <= threshold && f.status != Status::Dropped).unwrap_or(0);
-        found[..=kept].rotate_right(1);
-        found
-    }
-
-    /// The second component: across the first, anywhere on it.
-    fn across(&self, first: &Finished) -> Vec<Found> {
-        let (low, high) = first.line.interval();
-        let (from, to) = first.times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)));
-        // Where the first goes on for ever, as far beyond the measures as they reach; never quite to an end.
-        let reach = (to - from).max(1e-3);
-        let (a, b) = (low.max(from - reach), high.min(to + reach));
-        let inner = 1e-6 * (b - a);
-        let span = (a + inner, b - inner);
-        let begin =
-            starts::across(self.sample, &first.line, &first.times, span, self.settings.starts, self.settings.seed);
-        self.best(Family::Across { first: &first.line, low: span.0, high: span.1 }, begin)
-    }
-
-    /// A later component: through the common point, orthogonal to all earlier ones.
-    fn through(&self, meeting: f64, finished: &[Finished]) -> Vec<Found> {
-        let base = &finished[1].line;
-        let earlier = self.earlier(&Coordinates::new(&base.a, self.data.d), meeting, finished);
-        let begin = starts::through(self.sample, base, &earlier, self.settings.starts, self.settings.seed);
-        self.best(Family::Through { base, earlier: &earlier }, begin)
-    }
-
-    /// Orthonormal directions of the finished components where they meet, in coordinates there.
-    fn earlier(&self, at: &Coordinates, meeting: f64, finished: &[Finished]) -> Vec<Vec<f64>> {
-        let mut out: Vec<Vec<f64>> = vec![];
-        for (j, other) in finished.iter().enumerate() {
-            let there = if j == 0 { other.line.rebased(meeting) } else { other.line.clone() };
-            let mut v = starts::coordinates(at, &there);
-            remove(&mut v, &out);
-            out.push(starts::unit(v));
-        }
-        out
-    }
-
-    /// The kept line of the first component, with its origin at the mean of the times. A search that saw regularised
-    /// matrices, or some of many, must still not be worse than tangent PCA.
-    fn first_line(&self, found: &Geodesic, tangent: &Tangent, tangent_cost: f64) -> Geodesic {
-        let data = self.data;
-        let mut line = found.clone();
-        let mut at = feet(data, &line, line.interval(), false);
-        if tangent_cost < cost(data, &at) {
-            line = tangent.line(data, 0);
-            at = feet(data, &line, line.interval(), false);
-        }
-        let mut times: Vec<f64> = at.iter().map(|f| f.time).collect();
-        centred(data, line, &mut times)
-    }
-
-    /// A later line, orthogonal to the earlier ones to the last digit that coordinates at its own base give.
-    fn settled(&self, found: &Geodesic, meeting: f64, finished: &[Finished]) -> Geodesic {
-        let at = Coordinates::new(&found.a, self.data.d);
-        let mut v = starts::coordinates(&at, found);
-        remove(&mut v, &self.earlier(&at, meeting, finished));
-        let v = starts::unit(v);
-        let (k, drift) = v.split_at(at.len());
-        Geodesic::from_parts(found.a.clone(), at.matrix(k), found.d, found.mean.clone(), drift.to_vec())
-    }
-}
-
-fn descend_all(data: &Data, family: Family<'_>, begin: Vec<Start>, limits: Limits) -> Vec<Found> {
-    let mut jobs: Vec<(Option<Start>, Option<Found>)> = begin.into_iter().map(|s| (Some(s), None)).collect();
-    for_each(&mut jobs, true, |_, (start, found)| {
-        *found = start.take().map(|start| descend(data, family, start, limits));
-    });
-    jobs.into_iter().filter_map(|(_, found)| found).collect()
+/// In squared units of the data.
+fn spectrum(tangent: &Tangent, data: &Data) -> Vec<f64> {
+    tangent.directions.values.iter().map(|v| v * data.frame.unit.powi(2)).collect()
 }
 
 fn check(set: &Gaussians, settings: &Settings) -> Result<()> {

@@ -24,13 +24,6 @@ pub(crate) struct Stop {
     pub evaluations: usize,
 }
 
-/// Where a minimisation ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Minimum {
-    pub evaluations: usize,
-    pub status: Status,
-}
-
 /// A point of a line search.
 #[derive(Clone, Debug)]
 struct Point {
@@ -41,70 +34,83 @@ struct Point {
     gradient: Vec<f64>,
 }
 
-/// Minimises f, which returns its value and writes its gradient, from x, which becomes the minimum. The first step has
-/// length `first`.
-pub(crate) fn minimise(
-    mut f: impl FnMut(&[f64], &mut [f64]) -> f64,
-    x: &mut Vec<f64>,
+/// The minimisation of a function f, which returns its value and writes its gradient. It advances an iteration at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Minimisation {
+    /// Where it stands; the minimum in the end.
+    pub x: Vec<f64>,
+    pub value: f64,
+    pub evaluations: usize,
+    gradient: Vec<f64>,
+    /// Steps, changes of the gradient, and their products.
+    pairs: Pairs,
     first: f64,
     stop: Stop,
-) -> Minimum {
-    let n = x.len();
-    let mut gradient = vec![0.0; n];
-    let mut value = f(x, &mut gradient);
-    let mut evaluations = 1;
-    if !value.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
-        return Minimum { evaluations, status: Status::Diverged };
+}
+
+type Pairs = VecDeque<(Vec<f64>, Vec<f64>, f64)>;
+
+impl Minimisation {
+    /// From x. The first step has length `first`.
+    pub fn new(mut f: impl FnMut(&[f64], &mut [f64]) -> f64, x: Vec<f64>, first: f64, stop: Stop) -> Self {
+        let mut gradient = vec![0.0; x.len()];
+        let value = f(&x, &mut gradient);
+        Minimisation { x, value, evaluations: 1, gradient, pairs: VecDeque::new(), first, stop }
     }
-    let mut pairs: VecDeque<(Vec<f64>, Vec<f64>, f64)> = VecDeque::new();
-    let flat = |g: &[f64], value: f64| g.iter().all(|g| g.abs() <= stop.gradient * value.abs());
-    loop {
-        if value <= stop.floor || flat(&gradient, value) {
-            return Minimum { evaluations, status: Status::Converged };
+
+    /// One iteration, which is one line search. How the minimisation ended, if it did.
+    pub fn advance(&mut self, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> Option<Status> {
+        let Minimisation { x, value, evaluations, gradient, pairs, first, stop } = self;
+        // Of the start; no search goes where it is not.
+        if !value.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
+            return Some(Status::Diverged);
         }
-        if evaluations >= stop.evaluations {
-            return Minimum { evaluations, status: Status::MaxIterations };
+        if *value <= stop.floor || gradient.iter().all(|g| g.abs() <= stop.gradient * value.abs()) {
+            return Some(Status::Converged);
         }
-        let mut direction = descent(&pairs, &gradient);
-        let mut slope = dot(&direction, &gradient);
+        if *evaluations >= stop.evaluations {
+            return Some(Status::MaxIterations);
+        }
+        let mut direction = descent(pairs, gradient);
+        let mut slope = dot(&direction, gradient);
         if !(slope < 0.0) {
             pairs.clear();
             direction = gradient.iter().map(|g| -g).collect();
-            slope = dot(&direction, &gradient);
+            slope = dot(&direction, gradient);
         }
-        let start = if pairs.is_empty() { first / (-slope).sqrt().max(f64::MIN_POSITIVE) } else { 1.0 };
-        let origin = Point { step: 0.0, value, slope, x: x.clone(), gradient: gradient.clone() };
-        let budget = stop.evaluations - evaluations;
+        let start = if pairs.is_empty() { *first / (-slope).sqrt().max(f64::MIN_POSITIVE) } else { 1.0 };
+        let origin = Point { step: 0.0, value: *value, slope, x: x.clone(), gradient: gradient.clone() };
+        let budget = stop.evaluations - *evaluations;
         let mut along = |step: f64| {
             let mut at = x.clone();
             add(&mut at, step, &direction);
-            let mut gradient = vec![0.0; n];
+            let mut gradient = vec![0.0; at.len()];
             let value = f(&at, &mut gradient);
-            evaluations += 1;
+            *evaluations += 1;
             // What is not finite is far too high.
             let fine = value.is_finite() && gradient.iter().all(|g| g.is_finite());
             let (value, slope) = if fine { (value, dot(&gradient, &direction)) } else { (f64::INFINITY, f64::NAN) };
             Point { step, value, slope, x: at, gradient }
         };
         let found = search(&mut along, &origin, start, budget);
-        if !(found.value < value) {
+        if !(found.value < *value) {
             // No step downhill lowers the value. That is rounding if little was to be won (the Newton decrement), or if the
             // gradient is small.
             let hidden = !pairs.is_empty() && -slope <= 1e-12 * value.abs();
             if hidden || gradient.iter().all(|g| g.abs() <= 1e-6 * value.abs()) {
-                return Minimum { evaluations, status: Status::Converged };
+                return Some(Status::Converged);
             }
-            if evaluations >= stop.evaluations {
-                return Minimum { evaluations, status: Status::MaxIterations };
+            if *evaluations >= stop.evaluations {
+                return Some(Status::MaxIterations);
             }
             if pairs.is_empty() {
-                return Minimum { evaluations, status: Status::Stalled };
+                return Some(Status::Stalled);
             }
             pairs.clear();
-            continue;
+            return None;
         }
         let s: Vec<f64> = found.x.iter().zip(x.iter()).map(|(a, b)| a - b).collect();
-        let y: Vec<f64> = found.gradient.iter().zip(&gradient).map(|(a, b)| a - b).collect();
+        let y: Vec<f64> = found.gradient.iter().zip(gradient.iter()).map(|(a, b)| a - b).collect();
         let sy = dot(&s, &y);
         if sy > 1e-14 * (dot(&s, &s) * dot(&y, &y)).sqrt() {
             if pairs.len() == MEMORY {
@@ -112,16 +118,14 @@ pub(crate) fn minimise(
             }
             pairs.push_back((s, y, sy));
         }
-        let lowered = value - found.value;
-        (*x, gradient, value) = (found.x, found.gradient, found.value);
-        if lowered <= stop.decrease * value.abs() {
-            return Minimum { evaluations, status: Status::Converged };
-        }
+        let lowered = *value - found.value;
+        (*x, *gradient, *value) = (found.x, found.gradient, found.value);
+        (lowered <= stop.decrease * value.abs()).then_some(Status::Converged)
     }
 }
 
 /// −H g by the two-loop recursion.
-fn descent(pairs: &VecDeque<(Vec<f64>, Vec<f64>, f64)>, gradient: &[f64]) -> Vec<f64> {
+fn descent(pairs: &Pairs, gradient: &[f64]) -> Vec<f64> {
     let mut q: Vec<f64> = gradient.iter().map(|g| -g).collect();
     let mut alphas = vec![0.0; pairs.len()];
     for (k, (s, y, sy)) in pairs.iter().enumerate().rev() {
@@ -223,19 +227,25 @@ mod tests {
 
     const STOP: Stop = Stop { decrease: 0.0, gradient: 0.0, floor: 1e-22, evaluations: 2000 };
 
+    /// Where a minimisation ended.
+    #[derive(Debug)]
+    struct Minimum {
+        evaluations: usize,
+        status: Status,
+    }
+
     fn solve(f: impl Fn(&[f64]) -> (f64, Vec<f64>), start: &[f64], stop: Stop) -> (Vec<f64>, Minimum) {
-        let mut x = start.to_vec();
-        let found = minimise(
-            |x, g| {
-                let (value, gradient) = f(x);
-                g.copy_from_slice(&gradient);
-                value
-            },
-            &mut x,
-            0.1,
-            stop,
-        );
-        (x, found)
+        let f = |x: &[f64], g: &mut [f64]| {
+            let (value, gradient) = f(x);
+            g.copy_from_slice(&gradient);
+            value
+        };
+        let mut search = Minimisation::new(f, start.to_vec(), 0.1, stop);
+        loop {
+            if let Some(status) = search.advance(f) {
+                return (search.x, Minimum { evaluations: search.evaluations, status });
+            }
+        }
     }
 
     fn near(x: &[f64], y: &[f64], tolerance: f64) -> bool {

@@ -52,10 +52,12 @@ mod fit;
 mod geodesic;
 mod geometry;
 mod lbfgs;
+mod lines;
 mod model;
 mod plane;
 mod projection;
 mod reduced;
+mod search;
 mod set;
 mod settings;
 mod starts;
@@ -69,7 +71,7 @@ pub use barycentre::{Barycentre, barycentre};
 pub use component::{Component, StartReport};
 pub use curvature::sectional_curvature;
 pub use feet::Projection;
-pub use fit::fit;
+pub use fit::{Event, Fit, fit};
 pub use geodesic::Geodesic;
 pub use geometry::{
     align, bures_distance, differential, exp, horizontal_lift, horizontal_part, inner_product, linearised_distance,

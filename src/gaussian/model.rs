@@ -54,8 +54,8 @@ pub struct Evaluation {
 
 impl Model {
     pub(crate) fn new(
-        set: &Gaussians,
-        settings: &Settings,
+        names: Vec<String>,
+        settings: Settings,
         data: &Data,
         barycentre: Barycentre,
         spectrum: Vec<f64>,
@@ -67,13 +67,13 @@ impl Model {
             components,
             barycentre,
             spectrum,
-            names: set.names().to_vec(),
-            weights: set.weights().to_vec(),
-            centred: set.means().is_none(),
-            settings: settings.clone(),
+            names,
+            weights: data.weights.clone(),
+            centred: data.frame.centre.is_empty(),
+            settings,
             status,
             warnings,
-            dim: set.dim(),
+            dim: data.frame.dim,
             unit: data.frame.unit,
         }
     }

@@ -17,13 +17,13 @@ const PRINCIPAL: usize = 3;
 
 /// Starts of the first component: principal directions at the barycentre, then in turns geodesics between two measures
 /// and random directions.
-pub(crate) fn first(data: &Data, tangent: &Tangent, count: usize, seed: u64) -> Vec<Start> {
+pub(crate) fn first(data: &Data, tangent: &Tangent, count: usize, seed: u64) -> Starts {
     let (logs, a, mean) = (&tangent.logs, &tangent.root, vec![0.0; data.m]);
     let directions = tangent.directions.vectors.len().min(PRINCIPAL).min(count);
-    let mut out: Vec<Start> =
+    let chosen: Vec<Start> =
         (0..directions).map(|k| start(format!("tangent({})", k + 1), tangent.line(data, k), 0.0)).collect();
     // A single direction leaves nothing else to try.
-    let rest = if logs.p > 1 { count.saturating_sub(out.len()) } else { 0 };
+    let rest = if logs.p > 1 { count.saturating_sub(chosen.len()) } else { 0 };
     let mut candidates = vec![];
     for k in 0..CANDIDATES * rest {
         let mut stream = Stream::new(seed, Purpose::Initialisation, [0x6A, 1, k as u32]);
@@ -33,8 +33,7 @@ pub(crate) fn first(data: &Data, tangent: &Tangent, count: usize, seed: u64) -> 
             start(format!("random({})", k + 1), logs.line(a, &mean, &direction, data.d), 0.0)
         }));
     }
-    out.extend(screened(data, vec![candidates], rest));
-    out
+    Starts::new(chosen, vec![candidates], rest)
 }
 
 /// Starts of the second component: at quartiles of the times of the first, principal directions orthogonal to it there,
@@ -46,7 +45,7 @@ pub(crate) fn across(
     (low, high): (f64, f64),
     count: usize,
     seed: u64,
-) -> Vec<Start> {
+) -> Starts {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     let margin = 1e-3 * (high - low);
@@ -75,8 +74,8 @@ pub(crate) fn across(
         let line = at.logs.line(&at.base.a, &at.base.mean, v, data.d);
         Some(start(format!("tangent({}) at quantile {}", k + 1, at.name), line, at.time))
     };
-    let mut out: Vec<Start> = points[..PRINCIPAL.min(count)].iter().filter_map(|at| principal(0, at)).collect();
-    let rest = count - out.len();
+    let chosen: Vec<Start> = points[..PRINCIPAL.min(count)].iter().filter_map(|at| principal(0, at)).collect();
+    let rest = count - chosen.len();
     let mut groups: Vec<Vec<Start>> = points
         .iter()
         .enumerate()
@@ -89,13 +88,12 @@ pub(crate) fn across(
         let line = at.logs.line(&at.base.a, &at.base.mean, &direction, data.d);
         groups[k % points.len()].push(start(format!("random({}) at quantile {}", k + 1, at.name), line, at.time));
     }
-    out.extend(screened(data, groups, rest));
-    out
+    Starts::new(chosen, groups, rest)
 }
 
 /// Starts of a later component, through a point and orthogonal to the earlier ones: principal directions, then random
 /// ones. If a single direction is left, that one.
-pub(crate) fn through(data: &Data, base: &Geodesic, earlier: &[Vec<f64>], count: usize, seed: u64) -> Vec<Start> {
+pub(crate) fn through(data: &Data, base: &Geodesic, earlier: &[Vec<f64>], count: usize, seed: u64) -> Starts {
     let logs = Logs::new(data, data.search_factors(), &base.a, &base.mean);
     let free = logs.p - earlier.len();
     let directions = logs.principal(&data.weights, earlier, PRINCIPAL.min(count)).vectors;
@@ -106,31 +104,60 @@ pub(crate) fn through(data: &Data, base: &Geodesic, earlier: &[Vec<f64>], count:
         let mut stream = Stream::new(seed, Purpose::Initialisation, [0x6A, 3 + earlier.len() as u32, k as u32]);
         out.push(start(format!("random({})", k + 1), line(&random(logs.p, earlier, &mut stream)), 0.0));
     }
-    out
+    Starts::new(out, vec![], 0)
 }
 
 /// Candidates for each start that is kept.
 const CANDIDATES: usize = 10;
 
-/// `count` candidates of low cost, best first: in turns from each of some groups, so that they are not all of one kind.
-fn screened(data: &Data, groups: Vec<Vec<Start>>, count: usize) -> Vec<Start> {
-    let mut jobs: Vec<(usize, Start, f64)> =
-        groups.into_iter().enumerate().flat_map(|(g, group)| group.into_iter().map(move |s| (g, s, 0.0))).collect();
-    for_each(&mut jobs, true, |_, (_, start, found)| {
-        let mut times = vec![0.0; data.len()];
-        *found = evaluate(data, data.search_factors(), &start.line, &mut times, Times::Follow).cost;
-    });
-    jobs.sort_by(|a, b| a.2.total_cmp(&b.2));
-    // By place within the group, then by cost.
-    let mut seen: Vec<usize> = vec![];
-    let mut ranked: Vec<(usize, Start)> = vec![];
-    for (group, start, _) in jobs {
-        seen.resize(seen.len().max(group + 1), 0);
-        ranked.push((seen[group], start));
-        seen[group] += 1;
+/// Starts, and candidates for more, whose costs are found a piece at a time.
+pub(crate) struct Starts {
+    chosen: Vec<Start>,
+    /// Group, candidate, cost.
+    candidates: Vec<(usize, Start, f64)>,
+    evaluated: usize,
+    /// Candidates that become starts.
+    wanted: usize,
+}
+
+impl Starts {
+    fn new(chosen: Vec<Start>, groups: Vec<Vec<Start>>, wanted: usize) -> Self {
+        let groups = groups.into_iter().enumerate();
+        let candidates = groups.flat_map(|(g, group)| group.into_iter().map(move |s| (g, s, 0.0))).collect();
+        Starts { chosen, candidates, evaluated: 0, wanted }
     }
-    ranked.sort_by_key(|(place, _)| *place);
-    ranked.into_iter().take(count).map(|(_, start)| start).collect()
+
+    /// Evaluates the next candidates.
+    pub fn advance(&mut self, data: &Data, count: usize) {
+        let turn = self.evaluated..(self.evaluated + count).min(self.candidates.len());
+        self.evaluated = turn.end;
+        for_each(&mut self.candidates[turn], true, |_, (_, start, found)| {
+            let mut times = vec![0.0; data.len()];
+            *found = evaluate(data, data.search_factors(), &start.line, &mut times, Times::Follow).cost;
+        });
+    }
+
+    /// Candidates evaluated, and all of them.
+    pub fn standing(&self) -> (usize, usize) {
+        (self.evaluated, self.candidates.len())
+    }
+
+    /// The starts, with the candidates of low cost, best first: in turns from each group, so that they are not all of one
+    /// kind.
+    pub fn best(mut self) -> Vec<Start> {
+        self.candidates.sort_by(|a, b| a.2.total_cmp(&b.2));
+        // By place within the group, then by cost.
+        let mut seen: Vec<usize> = vec![];
+        let mut ranked: Vec<(usize, Start)> = vec![];
+        for (group, start, _) in self.candidates {
+            seen.resize(seen.len().max(group + 1), 0);
+            ranked.push((seen[group], start));
+            seen[group] += 1;
+        }
+        ranked.sort_by_key(|(place, _)| *place);
+        self.chosen.extend(ranked.into_iter().take(self.wanted).map(|(_, start)| start));
+        self.chosen
+    }
 }
 
 fn start(kind: String, line: Geodesic, meeting: f64) -> Start {

@@ -70,7 +70,7 @@ pub fn tangent_pca(set: &Gaussians, components: usize, pool: &Pool) -> Result<Ta
             let problem = format!("they are {components}; give 1 to {most}, as many as there are directions");
             return Err(Error::parameter("components", problem));
         }
-        let tangent = Tangent::new(&data, components);
+        let tangent = Tangent::new(&data, fixed_point(&data, data.search_factors()), components);
         let finished = (0..components).map(|k| tangent.component(&data, k)).collect();
         Ok(TangentPca { barycentre: in_units(&data, &tangent.centre), components: finished })
     })
@@ -86,9 +86,8 @@ pub(crate) struct Tangent {
 }
 
 impl Tangent {
-    /// On the matrices of the search.
-    pub fn new(data: &Data, count: usize) -> Self {
-        let centre = fixed_point(data, data.search_factors());
+    /// At the barycentre of the matrices of the search.
+    pub fn new(data: &Data, centre: FixedPoint, count: usize) -> Self {
         let root = symmetric_lift(&centre.a, data.d);
         let logs = Logs::new(data, data.search_factors(), &root, &vec![0.0; data.m]);
         let directions = logs.principal(&data.weights, &[], count);

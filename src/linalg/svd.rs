@@ -6,6 +6,8 @@ use super::dense::{determinant_sign, dot, multiply, multiply_tn};
 const ROTATIONS: usize = 16;
 /// Two rows count as orthogonal when the cosine between them is below this.
 const ORTHOGONAL: f64 = 1e-15;
+/// The largest cosine that rounding leaves between rows.
+const LEANING: f64 = 1e-14;
 
 /// `M = U diag(s) Vᵀ` with U and V orthogonal, det UVᵀ = +1 and s₁ ≥ … ≥ |s_d|: the last singular value has the sign of
 /// det M. Then `Q = UVᵀ` maximises ⟨M, Q⟩ over the rotations (det +1), and the maximum is Σ_k s_k.
@@ -118,7 +120,8 @@ impl SignedSvd {
         self.normalise();
     }
 
-    /// Lengths to `s`, largest first, and the sign to the last.
+    /// Lengths to `s`, largest first, and the sign to the last. Where M is singular, a row may be rounding of the others,
+    /// without a direction of its own: then it gets one.
     fn normalise(&mut self) {
         let d = self.d;
         for k in 0..d {
@@ -139,6 +142,10 @@ impl SignedSvd {
             if self.s[k] > 0.0 && self.s[k].is_finite() {
                 let inverse = 1.0 / self.s[k];
                 self.vt[k * d..(k + 1) * d].iter_mut().for_each(|v| *v *= inverse);
+                if self.s[k] <= f64::EPSILON * self.s[0] && leans(&self.vt, d, k) {
+                    self.s[k] = 0.0;
+                    complete(&mut self.vt, d, k);
+                }
             } else if self.s[k] == 0.0 {
                 complete(&mut self.vt, d, k);
             }
@@ -246,6 +253,12 @@ fn turn(x: &mut [f64], y: &mut [f64], (cosine, sine): (f64, f64)) {
     for (x, y) in x.iter_mut().zip(y) {
         (*x, *y) = (cosine * *x - sine * *y, sine * *x + cosine * *y);
     }
+}
+
+/// Whether unit row k is not orthogonal to those before it.
+fn leans(rows: &[f64], d: usize, k: usize) -> bool {
+    let row = &rows[k * d..(k + 1) * d];
+    rows[..k * d].chunks_exact(d).any(|other| !(dot(row, other).abs() <= LEANING))
 }
 
 /// Row k becomes a unit vector orthogonal to those before it.

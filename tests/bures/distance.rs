@@ -104,3 +104,29 @@ fn distortion_of_the_linearised_distance() {
         }
     }
 }
+
+/// Singular matrices, in either order: along (I + tK)² with eigenvalues of K known, from the end where one or more of
+/// 1 + tλ are 0, distances are |K| times the difference of the times.
+#[test]
+fn from_the_border_and_to_it() {
+    for d in 2..=20 {
+        for zeros in 1..d.min(4) {
+            // 1 + tλ for λ from −1 to 1, the first ones alike, so that as many are 0 at time 1.
+            let eigenvalue = |k: usize| if k < zeros { -1.0 } else { -1.0 + 2.0 * k as f64 / d as f64 };
+            let length = (0..d).map(|k| eigenvalue(k).powi(2)).sum::<f64>().sqrt();
+            let r = rotation(d as u64, d);
+            let at = |t: f64| turned(&(0..d).map(|k| (1.0 + t * eigenvalue(k)).powi(2)).collect::<Vec<_>>(), &r);
+            for t in [-0.9, 0.0, 0.6] {
+                for (from, to) in [(1.0, t), (t, 1.0)] {
+                    let found = bures_distance(&at(from), &at(to), d).unwrap();
+                    let exact = length * (1.0 - t);
+                    // Deviations are known to the root of rounding.
+                    assert!(
+                        (found - exact).abs() < 1e-7 * length,
+                        "d {d}, {zeros} zeros, {from} to {to}: {found} {exact}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! What a model can do.
 
 use super::*;
-use wgpca::gaussian::wasserstein_distance;
 
 fn example(means: bool) -> (Gaussians, Model) {
     let (d, n) = (3, 12);

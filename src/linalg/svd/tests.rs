@@ -62,6 +62,30 @@ fn degenerate_matrices() {
     }
 }
 
+/// Of every rank, with rows or columns of zeros: the rows that belong to no singular value are orthogonal to the others.
+#[test]
+fn low_ranks() {
+    for d in [3, 4, 6, 9, 16, 20] {
+        let mut svd = SignedSvd::new(d);
+        for seed in 0..50 {
+            let rank = 1 + seed as usize % (d - 1);
+            let (a, b) = (random(d, seed), random(d, seed + 100));
+            let cut = |x: &[f64], row: bool| -> Vec<f64> {
+                (0..d * d).map(|p| if (if row { p / d } else { p % d }) < rank { x[p] } else { 0.0 }).collect()
+            };
+            let mut product = vec![0.0; d * d];
+            multiply(&cut(&a, false), &b, d, &mut product);
+            for m in [product, cut(&a, false), cut(&a, true)] {
+                svd.compute(&m);
+                check(&svd, &m, d);
+                assert!(svd.s[rank..].iter().all(|s| s.abs() < 1e-14 * d as f64), "d {d} rank {rank}: {:?}", svd.s);
+                svd.compute_near(&m);
+                check(&svd, &m, d);
+            }
+        }
+    }
+}
+
 /// Rows of sizes from 1 to 1e-24 keep the digits of their singular values: those of D U with orthogonal rows.
 #[test]
 fn graded_rows_keep_relative_accuracy() {

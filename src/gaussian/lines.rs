@@ -1,0 +1,56 @@
+//! The lines of components among each other: where they meet, at right angles, and from where their times count.
+
+use super::coordinates::{Coordinates, remove};
+use super::data::Data;
+use super::descent::centred;
+use super::feet::{cost, feet};
+use super::finish::Finished;
+use super::geodesic::Geodesic;
+use super::starts;
+use super::tangent_pca::Tangent;
+
+/// Times on the first component at which the second may meet it: where that goes on for ever, as far beyond the measures as
+/// they reach; never quite to an end.
+pub(crate) fn span(first: &Finished) -> (f64, f64) {
+    let (low, high) = first.line.interval();
+    let (from, to) = first.times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)));
+    let reach = (to - from).max(1e-3);
+    let (a, b) = (low.max(from - reach), high.min(to + reach));
+    let inner = 1e-6 * (b - a);
+    (a + inner, b - inner)
+}
+
+/// Orthonormal directions of the finished components where they meet, in coordinates there.
+pub(crate) fn directions(at: &Coordinates, meeting: f64, finished: &[Finished]) -> Vec<Vec<f64>> {
+    let mut out: Vec<Vec<f64>> = vec![];
+    for (j, other) in finished.iter().enumerate() {
+        let there = if j == 0 { other.line.rebased(meeting) } else { other.line.clone() };
+        let mut v = starts::coordinates(at, &there);
+        remove(&mut v, &out);
+        out.push(starts::unit(v));
+    }
+    out
+}
+
+/// The kept line of the first component, with its origin at the mean of the times. A search that saw regularised matrices,
+/// or some of many, must still not be worse than tangent PCA.
+pub(crate) fn first_line(data: &Data, found: &Geodesic, tangent: &Tangent, tangent_cost: f64) -> Geodesic {
+    let mut line = found.clone();
+    let mut at = feet(data, &line, line.interval(), false);
+    if tangent_cost < cost(data, &at) {
+        line = tangent.line(data, 0);
+        at = feet(data, &line, line.interval(), false);
+    }
+    let mut times: Vec<f64> = at.iter().map(|f| f.time).collect();
+    centred(data, line, &mut times)
+}
+
+/// A later line, orthogonal to the earlier ones to the last digit that coordinates at its own base give.
+pub(crate) fn settled(data: &Data, found: &Geodesic, meeting: f64, finished: &[Finished]) -> Geodesic {
+    let at = Coordinates::new(&found.a, data.d);
+    let mut v = starts::coordinates(&at, found);
+    remove(&mut v, &directions(&at, meeting, finished));
+    let v = starts::unit(v);
+    let (k, drift) = v.split_at(at.len());
+    Geodesic::from_parts(found.a.clone(), at.matrix(k), found.d, found.mean.clone(), drift.to_vec())
+}
