@@ -68,6 +68,8 @@
 //! rayon alone.
 
 pub mod error;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod gaussian;
 #[cfg(test)]
 #[allow(dead_code)]

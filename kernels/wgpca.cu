@@ -1,0 +1,4 @@
+// All kernels, one module.
+#include "compat.cuh"
+#include "reduce.cuh"
+#include "adam.cu"
