@@ -6,7 +6,7 @@
 // `extremes`, one batch from row 0 on). The gradient in the parameters is an outer product of what is left in `jets`, formed where the
 // gradients are summed (weights.cu). In f32: it is a term of an f32 gradient, and sums are short.
 // jets: 2 × 11 × (d + Σ widths): a, ȧ, ä of layers 0 .. L, then σ', σ'', σ''', ż, z̈, then the bars z̈̄, ż̄, z̄.
-// Shared memory as in forward.cu with R = 8. Bound by one SM's reads of W from L2, 2 × 200 kB at 4 × 128: about 6 µs.
+// Shared memory as in forward.cu with R = 6. Bound by one SM's reads of W from L2, 2 × 200 kB at 4 × 128: about 6 µs.
 #pragma once
 #include "activation.cuh"
 #include "layers.cuh"
@@ -22,27 +22,27 @@ KERNEL __launch_bounds__(512, 1) eigenvalue_jets(const uint32_t* __restrict__ ta
                                               const float* __restrict__ mirror, const double* __restrict__ result,
                                               const double* __restrict__ factors, float* jets, float* bar_u, uint32_t stride) {
     DYN_SHARED(float, shared);
-    float *now = shared, *next = now + 8 * stride, *const partial = next + 8 * stride;
+    float *now = shared, *next = now + 6 * stride, *const partial = next + 6 * stride;
     const Shape shape{table};
     const Network f = shape.f();
     const unsigned d = shape.dim(), top = f.hidden(), kind = f.activation();
     const double factor[2] = {factors[0], factors[1]};
     if (factor[0] == 0.0 && factor[1] == 0.0) return;
-    for (unsigned e = threadIdx.x; e < 8 * d; e += blockDim.x) {
+    for (unsigned e = threadIdx.x; e < 6 * d; e += blockDim.x) {
         const unsigned row = e / d, end = row / 3, jet = row % 3, c = e % d;
         float value = 0.0f;
-        if (end < 2 && factor[end] != 0.0) {
+        if (factor[end] != 0.0) {
             if (jet == 0) value = static_cast<float>(result[4 + 2 * d + end * d + c]);
             if (jet == 1) value = static_cast<float>(result[4 + end * d + c]);
         }
         now[row * stride + c] = value;
-        if (end < 2) jets[jet_at(f, end, jet, 0) + c] = value;
+        jets[jet_at(f, end, jet, 0) + c] = value;
     }
     __syncthreads();
     for (unsigned l = 1; l <= top; ++l) {
         const unsigned n = f.size(l);
         const float* const bias = parameters + f.biases(l);
-        layer<8>(mirror + f.weights(l), f.size(l - 1), n, now, stride, partial,
+        layer<6>(mirror + f.weights(l), f.size(l - 1), n, now, stride, partial,
                  [&](unsigned r, unsigned c, float z) { next[r * stride + c] = z; });
         for (unsigned e = threadIdx.x; e < 2 * n; e += blockDim.x) {
             const unsigned end = e / n, c = e % n;
@@ -63,9 +63,9 @@ KERNEL __launch_bounds__(512, 1) eigenvalue_jets(const uint32_t* __restrict__ ta
     }
     // `now`: (δ, β, γ) of both ends.
     const float* const w = parameters + f.weights(top + 1);
-    for (unsigned e = threadIdx.x; e < 8 * f.size(top); e += blockDim.x) {
+    for (unsigned e = threadIdx.x; e < 6 * f.size(top); e += blockDim.x) {
         const unsigned row = e / f.size(top), c = e % f.size(top);
-        now[row * stride + c] = row % 3 == 0 && row < 6 ? static_cast<float>(factor[row / 3]) * w[c] : 0.0f;
+        now[row * stride + c] = row % 3 == 0 ? static_cast<float>(factor[row / 3]) * w[c] : 0.0f;
     }
     __syncthreads();
     for (unsigned l = top; l > 0; --l) {
@@ -87,7 +87,7 @@ KERNEL __launch_bounds__(512, 1) eigenvalue_jets(const uint32_t* __restrict__ ta
             jets[jet_at(f, end, JET_BAR_Z, l) + c] = bar_z;
         }
         __syncthreads();
-        layer<8>(parameters + f.weights(l), n, f.size(l - 1), now, stride, partial,
+        layer<6>(parameters + f.weights(l), n, f.size(l - 1), now, stride, partial,
                  [&](unsigned r, unsigned c, float z) { next[r * stride + c] = z; });
         float* t = now;
         now = next, next = t;

@@ -59,6 +59,7 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
                                                 const float* x, unsigned stride, float (&sum)[V]) {
     const float* p = w + static_cast<uint64_t>(k0) * n_c + c;
     unsigned k = k0;
+#pragma unroll 1
     for (; k + 8 <= k1; k += 8) {
         float a[8];
 #pragma unroll
@@ -77,6 +78,7 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
             sum[v] += hi.w * a[7];
         }
     }
+#pragma unroll 1
     for (; k < k1; ++k, p += n_c) {
         const float a = *p;
 #pragma unroll
@@ -94,6 +96,7 @@ static __device__ __forceinline__ void layer(const float* __restrict__ w, unsign
     const unsigned slice = threadIdx.x / width, column = threadIdx.x % width;
     const unsigned length = ((n_k + slices - 1) / slices + 7) / 8 * 8;
     const unsigned k0 = min(slice * length, n_k), k1 = min(k0 + length, n_k);
+#pragma unroll 1
     for (unsigned c0 = 0; c0 < n_c; c0 += width) {
         if (slice < slices) {
             float sum[V];
@@ -104,6 +107,7 @@ static __device__ __forceinline__ void layer(const float* __restrict__ w, unsign
             for (int v = 0; v < V; ++v) partial[(slice * V + v) * width + column] = sum[v];
         }
         __syncthreads();
+#pragma unroll 1
         for (unsigned e = threadIdx.x; e < V * width; e += blockDim.x) {
             const unsigned v = e / width, c = c0 + e % width;
             if (c >= n_c) continue;
@@ -118,6 +122,7 @@ static __device__ __forceinline__ void layer(const float* __restrict__ w, unsign
 // Rows [row, row + count) of a row-major matrix with n columns into V rows of shared memory, zeros behind. No barrier.
 template <int V>
 static __device__ __forceinline__ void load_rows(const float* from, uint64_t row, unsigned count, unsigned n, float* x, unsigned stride) {
+#pragma unroll 1
     for (unsigned e = threadIdx.x; e < V * n; e += blockDim.x) {
         const unsigned v = e / n, c = e % n;
         x[v * stride + c] = v < count ? from[(row + v) * n + c] : 0.0f;

@@ -9,6 +9,8 @@ mod graph;
 #[macro_use]
 mod launch;
 mod memory;
+#[allow(dead_code)]
+mod networks;
 mod ptx;
 
 pub use device::{Device, Gpu};
