@@ -10,6 +10,8 @@ mod graph;
 mod launch;
 mod memory;
 mod ptx;
+#[cfg(test)]
+mod tests;
 
 pub use device::{Device, Gpu};
 #[allow(unused_imports)]
