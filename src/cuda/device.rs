@@ -2,7 +2,7 @@
 
 use super::failure::{self, OLDEST_CAPABILITY, OLDEST_DRIVER};
 use super::launch::Kernel;
-use super::ptx::{PTX, parameters};
+use super::ptx::{PTX, all_parameters};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaModule, CudaStream, DriverError, result, sys};
@@ -93,7 +93,7 @@ impl Device {
             stream,
             module,
             kernels: Arc::default(),
-            parameters: Arc::new(parameters(PTX)),
+            parameters: Arc::new(all_parameters()),
             label: label.into(),
         })
     }

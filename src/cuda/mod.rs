@@ -12,6 +12,8 @@ mod memory;
 #[allow(dead_code)]
 mod networks;
 mod ptx;
+#[cfg(test)]
+mod tests;
 
 pub use device::{Device, Gpu};
 #[allow(unused_imports)]

@@ -5,6 +5,16 @@ use std::collections::HashMap;
 /// All kernels, for any GPU since Volta; the driver compiles them for the one at hand. `kernels/build.py` makes it.
 pub(super) const PTX: &str = include_str!("../../kernels/wgpca.ptx");
 
+/// Size in bytes of every parameter of every kernel.
+pub(super) fn all_parameters() -> HashMap<String, Vec<usize>> {
+    #[allow(unused_mut)]
+    let mut all = parameters(PTX);
+    // Under test the kernels are the emulator's: its own faulty ones too, and those that were just changed.
+    #[cfg(test)]
+    all.extend(wgpca_emulator::kernels().into_iter().map(|k| (k.name, k.parameters)));
+    all
+}
+
 /// Size in bytes of every parameter of every kernel of a PTX text.
 pub(super) fn parameters(ptx: &str) -> HashMap<String, Vec<usize>> {
     let mut kernels = HashMap::new();
@@ -43,8 +53,16 @@ mod tests {
         assert_eq!(found.len(), 3);
     }
 
+    /// Else the embedded text is of other sources.
     #[test]
-    fn the_embedded_kernels_have_parameters() {
-        assert_eq!(parameters(PTX)["adam"], [8, 8, 8, 8, 4, 4, 8]);
+    fn the_embedded_kernels_are_the_compiled_ones() {
+        let embedded = parameters(PTX);
+        let compiled = wgpca_emulator::kernels().into_iter().filter(|k| !k.for_tests);
+        let compiled: HashMap<_, _> = compiled.map(|k| (k.name, k.parameters)).collect();
+        assert!(compiled["adam"] == [8, 8, 8, 8, 4, 4, 8]);
+        for (name, sizes) in &compiled {
+            assert_eq!(embedded.get(name), Some(sizes), "{name}: run kernels/build.py");
+        }
+        assert_eq!(embedded.len(), compiled.len(), "run kernels/build.py");
     }
 }
