@@ -52,8 +52,7 @@ static __device__ __forceinline__ void hessian_product(const Store& kept, const 
 template <int R>
 static __device__ __forceinline__ void backward_rows(Shape shape, const float* __restrict__ parameters, const float* __restrict__ mirror,
                                                      const float* __restrict__ bar_v, float* bar_u, float* store, uint64_t m,
-                                                     unsigned stride) {
-    DYN_SHARED(float, shared);
+                                                     unsigned stride, float* shared) {
     float *now = shared, *next = now + R * stride, *const partial = next + R * stride;
     const Network phi = shape.phi();
     const unsigned d = shape.dim();
@@ -95,7 +94,8 @@ static __device__ __forceinline__ void backward_rows(Shape shape, const float* _
     KERNEL __launch_bounds__(512, 1) backward_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,       \
                                                const float* __restrict__ mirror, const float* __restrict__ bar_v,              \
                                                float* bar_u, float* store, uint64_t m, uint32_t stride) {                      \
-        backward_rows<R>(Shape{shape}, parameters, mirror, bar_v, bar_u, store, m, stride);                                    \
+        DYN_SHARED(float, shared);                                                                                             \
+        backward_rows<R>(Shape{shape}, parameters, mirror, bar_v, bar_u, store, m, stride, shared);                            \
     }                                                                                                                          \
     REGISTER(backward_##R)
 BACKWARD(8)

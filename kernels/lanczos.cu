@@ -11,8 +11,7 @@
 template <int R>
 static __device__ __forceinline__ void lanczos_rows(Shape shape, const float* __restrict__ parameters, const float* __restrict__ mirror,
                                                     const float* __restrict__ start, float* store, float* basis, double* tridiagonal,
-                                                    double* ends, uint64_t m, unsigned steps, unsigned stride) {
-    DYN_SHARED(float, shared);
+                                                    double* ends, uint64_t m, unsigned steps, unsigned stride, float* shared) {
     float *now = shared, *next = now + R * stride, *const partial = next + R * stride;
     const unsigned d = shape.dim(), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const Store kept{store, m, shape};
@@ -71,7 +70,8 @@ static __device__ __forceinline__ void lanczos_rows(Shape shape, const float* __
                                               const float* __restrict__ mirror, const float* __restrict__ start, float* store, \
                                               float* basis, double* tridiagonal, double* ends, uint64_t m, uint32_t steps,     \
                                               uint32_t stride) {                                                               \
-        lanczos_rows<R>(Shape{shape}, parameters, mirror, start, store, basis, tridiagonal, ends, m, steps, stride);           \
+        DYN_SHARED(float, shared);                                                                                             \
+        lanczos_rows<R>(Shape{shape}, parameters, mirror, start, store, basis, tridiagonal, ends, m, steps, stride, shared);   \
     }                                                                                                                          \
     REGISTER(lanczos_##R)
 LANCZOS(8)

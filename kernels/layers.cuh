@@ -59,11 +59,20 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
                                                 const float* x, unsigned stride, float (&sum)[V]) {
     const float* p = w + static_cast<uint64_t>(k0) * n_c + c;
     unsigned k = k0;
-#pragma unroll 1
-    for (; k + 8 <= k1; k += 8) {
-        float a[8];
+    // Eight weights are multiplied while the next eight are on their way from L2.
+    float a[8], ahead[8];
+    if (k + 8 <= k1) {
 #pragma unroll
-        for (int j = 0; j < 8; ++j, p += n_c) a[j] = *p;
+        for (int j = 0; j < 8; ++j, p += n_c) ahead[j] = *p;
+    }
+#pragma unroll 1
+    while (k + 8 <= k1) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) a[j] = ahead[j];
+        if (k + 16 <= k1) {
+#pragma unroll
+            for (int j = 0; j < 8; ++j, p += n_c) ahead[j] = *p;
+        }
 #pragma unroll
         for (int v = 0; v < V; ++v) {
             const float4 lo = *reinterpret_cast<const float4*>(x + v * stride + k);
@@ -77,6 +86,7 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
             sum[v] += hi.z * a[6];
             sum[v] += hi.w * a[7];
         }
+        k += 8;
     }
 #pragma unroll 1
     for (; k < k1; ++k, p += n_c) {

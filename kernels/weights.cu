@@ -11,9 +11,15 @@
 //   | multiply-adds                                               | 0.31 GFLOP | 10 µs at 30 TFLOP/s, half of the peak |
 //   | operands read, twice a layer, from L2                       | 25 MB      | 5 µs |
 // Bound by multiply-adds and the reads of operands from shared memory (two float4 for 16 multiply-adds).
+// Shared memory: 8 KB.
 #include "eigenvalue.cu"
 
 enum { FROM_STORE, FROM_X, FROM_U, FROM_BAR_U, FROM_BAR_V, ONES, ABSENT };
+
+static __device__ __forceinline__ const float* source(uint64_t which, const float* store, const float* x, const float* u,
+                                                      const float* bar_u, const float* bar_v) {
+    return which == FROM_X ? x : which == FROM_U ? u : which == FROM_BAR_U ? bar_u : which == FROM_BAR_V ? bar_v : store;
+}
 
 KERNEL __launch_bounds__(256) gradient_products(const uint64_t* __restrict__ products, const uint32_t* __restrict__ tiles,
                                                 const float* __restrict__ store, const float* __restrict__ x,
@@ -21,13 +27,13 @@ KERNEL __launch_bounds__(256) gradient_products(const uint64_t* __restrict__ pro
                                                 const float* __restrict__ bar_v, float* partial, uint64_t parameters, uint64_t m,
                                                 uint64_t part) {
     // 16 rows × 64 columns of each operand.
-    __shared__ float4 left4[16 * 16], right4[16 * 16];
+    DYN_SHARED(float4, left4);
+    float4* const right4 = left4 + 16 * 16;
     float *const left = reinterpret_cast<float*>(left4), *const right = reinterpret_cast<float*>(right4);
     const uint32_t* const tile = tiles + 3 * blockIdx.x;
     const uint64_t* const product = products + 12 * tile[0];
     const unsigned n_out = static_cast<unsigned>(product[0]), n_in = static_cast<unsigned>(product[1]), o0 = tile[1], i0 = tile[2];
     const uint64_t begin = blockIdx.y * part, end = m < begin + part ? m : begin + part;
-    const float* const sources[5] = {store, x, u, bar_u, bar_v};
     const unsigned o = threadIdx.x / 16 * 4, i = threadIdx.x % 16 * 4;
     const unsigned load_row = threadIdx.x / 64, load_column = threadIdx.x % 64;
     float total[4][4], sum[4][4], bias = 0.0f, bias_sum = 0.0f;
@@ -39,8 +45,8 @@ KERNEL __launch_bounds__(256) gradient_products(const uint64_t* __restrict__ pro
         const uint64_t* const operands = product + 4 + 4 * term;
         if (operands[0] == ABSENT) continue;
         const bool ones = operands[0] == ONES;
-        const float* const p = ones ? store : sources[operands[0]] + operands[1];
-        const float* const q = sources[operands[2]] + operands[3];
+        const float* const p = source(operands[0], store, x, u, bar_u, bar_v) + operands[1];
+        const float* const q = source(operands[2], store, x, u, bar_u, bar_v) + operands[3];
         const bool some_p = o0 + load_column < n_out, some_q = i0 + load_column < n_in;
         // The next 16 rows are on their way while these are multiplied.
         float ahead_p[4], ahead_q[4];

@@ -291,7 +291,7 @@ impl Networks {
         launch!(device, name, grid, table, parameters, mirror, &*bar_v, &mut *bar_u, &mut *store, &rows, &stride)?;
         let n = w.len();
         let (all, part, parts) = (n as u64, products.part as u64, products.parts as u32);
-        let grid = Grid::of([(products.tiles.len() / 3) as u32, parts, 1], 256);
+        let grid = Grid::of([(products.tiles.len() / 3) as u32, parts, 1], 256).shared(2 * 16 * 64 * 4);
         let (table, list) = (&*product_table, &*tiles);
         let name = "gradient_products";
         launch!(

@@ -7,7 +7,7 @@ use crate::gpca::chunk::{Chunk, chunks, sum_gradients};
 use crate::gpca::{Geodesic, Settings};
 use crate::nn::{Activation, Jets, Mlp};
 use crate::rng::{Purpose, Stream};
-use wgpca_emulator::{Order, configure};
+use wgpca_emulator::{Order, Session, session};
 
 struct Case {
     d: usize,
@@ -59,6 +59,8 @@ struct Prepared {
     exact: Geodesic<f64>,
     chunks: Vec<Chunk<f64>>,
     stream: Stream,
+    /// Dropped last.
+    emulator: Session,
 }
 
 fn wide(values: &[f32]) -> Vec<f64> {
@@ -76,7 +78,7 @@ fn architecture(case: &Case) -> Architecture {
 }
 
 fn prepare(case: &Case) -> Prepared {
-    configure(case.order, 2);
+    let emulator = session(case.order);
     let device = Device::open(0).unwrap();
     let architecture = architecture(case);
     let mut stream = Stream::new(5, Purpose::Initialisation, [case.d as u32, case.rows as u32, 0]);
@@ -101,7 +103,7 @@ fn prepare(case: &Case) -> Prepared {
     networks.upload(&state).unwrap();
     device.copy_into(&x, &mut networks.x).unwrap();
     networks.forward().unwrap();
-    Prepared { networks, state, x, exact, chunks, stream }
+    Prepared { networks, state, x, exact, chunks, stream, emulator }
 }
 
 impl Prepared {
@@ -142,7 +144,7 @@ fn points_and_velocities() {
 /// Every activation on both sides of 0, far out, and at NaN.
 #[test]
 fn activations_of_one_unit() {
-    configure(Forward, 2);
+    let _emulator = session(Forward);
     let device = Device::open(0).unwrap();
     let x: Vec<f32> = [-60.0, -9.0, -1.0, -1e-3, 0.0, 1e-3, 0.7, 9.0, 60.0, f32::NAN].to_vec();
     for activation in [Relu, Elu, Softplus, Tanh] {
@@ -354,7 +356,51 @@ fn updates() {
 
 #[test]
 fn layers_too_wide_are_refused() {
+    let _emulator = session(Forward);
     let device = Device::open(0).unwrap();
     let problem = Networks::new(&device, &architecture(&case(2, &[20_000], Elu, true, 1, Forward)), 4).err().unwrap();
     assert!(problem.to_string().contains("20000 units"), "{problem}");
+}
+
+/// A step is launches and nothing else, and one that was recorded does what it did: times, draws and rates come from
+/// device memory.
+#[test]
+fn a_recorded_step_is_the_step() {
+    for case in [&CASES[2], &CASES[8]] {
+        let mut p = prepare(case);
+        let device = p.networks.device.clone();
+        let start = p.state.clone();
+        let bars = normals(&mut p.stream, p.x.len());
+        device.copy_into(&[0.2, -0.3], &mut p.networks.factors).unwrap();
+        let rates = device.upload(&[0.01f32, 1e-9]).unwrap();
+        let c = device.upload(&[1.3]).unwrap();
+        let bar = device.upload(&bars).unwrap();
+        let step = |n: &mut Networks| {
+            device.copy(&bar, &mut n.bar_u)?;
+            device.copy(&bar, &mut n.bar_v)?;
+            n.forward()?;
+            n.extremes()?;
+            n.eigenvalue_gradient()?;
+            n.backward()?;
+            n.update(&rates)?;
+            n.rescale(&c)
+        };
+        let before = p.emulator.counts();
+        (0..3).for_each(|_| step(&mut p.networks).unwrap());
+        let after = p.emulator.counts();
+        assert_eq!(after.launches - before.launches, 3 * 9);
+        assert_eq!(
+            [after.allocations, after.to_device, after.to_host, after.waits],
+            [before.allocations, before.to_device, before.to_host, before.waits]
+        );
+        let mut expected = start.clone();
+        p.networks.download(&mut expected).unwrap();
+        p.networks.upload(&start).unwrap();
+        let mut graph = super::super::Graph::capture(&device, |_| step(&mut p.networks)).unwrap();
+        (0..3).for_each(|_| graph.launch().unwrap());
+        let mut got = start.clone();
+        p.networks.download(&mut got).unwrap();
+        assert_eq!(got, expected);
+        assert_ne!(got, start);
+    }
 }
