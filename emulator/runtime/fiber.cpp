@@ -4,6 +4,7 @@
 #include <cstring>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -109,6 +110,10 @@ static thread_local size_t scheduler_stack_bytes;
 #endif
 
 void prepare(Fiber& fiber, unsigned char* stack) {
+#if defined(__SANITIZE_ADDRESS__)
+    // A fiber that was given up in the middle, because another failed, has left the red zones of its variables.
+    __asan_unpoison_memory_region(stack, stack_bytes);
+#endif
     memcpy(stack, &canary, sizeof canary);
     // The top is aligned to 16 bytes; a frame as emulator_switch leaves it, that returns into the trampoline.
     const auto top = (reinterpret_cast<uintptr_t>(stack) + stack_bytes - 64) & ~static_cast<uintptr_t>(15);
