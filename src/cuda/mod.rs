@@ -3,5 +3,10 @@
 //! cudarc is used in this module only.
 
 mod device;
+mod enqueue;
+#[allow(dead_code)]
+pub(crate) mod sampling;
+#[allow(dead_code)]
+pub(crate) mod terms;
 
 pub use device::Device;
