@@ -1,17 +1,15 @@
 //! The draws of a step on the device: x ~ ρ, the measures of the step, y ~ ν_i and their ε (Algorithm 1, lines 3
 //! and 4), number for number those of the CPU.
 
-use super::device::Device;
-use super::enqueue::{Kernel, enqueue};
+use super::{Buffer, Device, Grid};
 use crate::error::Result;
 use crate::gpca::shared::{Data, ROWS, Rule, rule_in};
 use crate::gpca::{Sampling, Settings};
 use crate::ot::Epsilon;
 use crate::rng::LATTICE;
-use cudarc::driver::CudaSlice;
 use std::sync::Arc;
 
-const THREADS: u64 = 128;
+const THREADS: u32 = 128;
 /// Numbers of the order of the measures that are shuffled in shared memory.
 const SHARED: u64 = 12_000;
 
@@ -25,11 +23,11 @@ pub(crate) struct Sources {
     /// The rule for ε in the frame of the data.
     rule: Rule,
     /// Points of all measures, total × d.
-    points: CudaSlice<f32>,
+    points: Buffer<f32>,
     /// Cumulative weights within each measure.
-    cumulative: CudaSlice<f64>,
+    cumulative: Buffer<f64>,
     /// Measure i is at offsets[i] .. offsets[i+1].
-    offsets: CudaSlice<u64>,
+    offsets: Buffer<u64>,
 }
 
 impl Sources {
@@ -41,15 +39,13 @@ impl Sources {
             cumulative.extend_from_slice(&source.cumulative);
             offsets.push(cumulative.len() as u64);
         }
-        let s = &device.stream;
-        let failed = |e| device.failed("no room for the measures; use a device with more memory or --device cpu", e);
         Ok(Arc::new(Sources {
             n: data.sources.len(),
             d: data.dim,
             rule: rule_in(epsilon, &data.frame, data.variance),
-            points: s.clone_htod(&points).map_err(failed)?,
-            cumulative: s.clone_htod(&cumulative).map_err(failed)?,
-            offsets: s.clone_htod(&offsets).map_err(failed)?,
+            points: device.upload(&points)?,
+            cumulative: device.upload(&cumulative)?,
+            offsets: device.upload(&offsets)?,
         }))
     }
 }
@@ -60,19 +56,16 @@ pub(crate) struct Sampler {
     device: Device,
     sources: Arc<Sources>,
     /// x, m × d.
-    pub x: CudaSlice<f32>,
+    pub x: Buffer<f32>,
     /// y of every slot, visits × m × d; of equal weights.
-    pub y: CudaSlice<f32>,
+    pub y: Buffer<f32>,
     /// ε of every slot.
-    pub epsilon: CudaSlice<f64>,
+    pub epsilon: Buffer<f64>,
     /// The measure of every slot, in the engine's order.
-    pub index: CudaSlice<u32>,
-    order: CudaSlice<u32>,
-    picks: CudaSlice<u32>,
-    epoch: CudaSlice<u64>,
-    draw_reference: Kernel,
-    draw_order: Kernel,
-    draw_measures: Kernel,
+    pub index: Buffer<u32>,
+    order: Buffer<u32>,
+    picks: Buffer<u32>,
+    epoch: Buffer<u64>,
     shape: Shape,
 }
 
@@ -133,23 +126,15 @@ impl Sampler {
             factor,
             least,
         };
-        let s = &device.stream;
-        let failed = |e| device.failed("no room for a batch; take a smaller one or use --device cpu", e);
         Ok(Sampler {
-            draw_reference: Kernel::new(device, "draw_reference", (shape.units.div_ceil(THREADS), 1), THREADS, 0)?,
-            draw_order: Kernel::new(device, "draw_order", (1, 1), 256, 4 * u64::from(shape.shared))?,
-            draw_measures: {
-                let threads = (m as u64).next_multiple_of(32).min(1024);
-                Kernel::new(device, "draw_measures", (visits as u64, 1), threads, 0)?
-            },
-            x: s.alloc_zeros(m * d).map_err(failed)?,
-            y: s.alloc_zeros(visits * m * d).map_err(failed)?,
-            epsilon: s.alloc_zeros(visits).map_err(failed)?,
-            index: s.alloc_zeros(visits).map_err(failed)?,
-            order: s.alloc_zeros(n).map_err(failed)?,
-            picks: s.alloc_zeros(n).map_err(failed)?,
+            x: device.zeros(m * d)?,
+            y: device.zeros(visits * m * d)?,
+            epsilon: device.zeros(visits)?,
+            index: device.zeros(visits)?,
+            order: device.zeros(n)?,
+            picks: device.zeros(n)?,
             // No round: the first step draws the order.
-            epoch: s.clone_htod(&[u64::MAX]).map_err(failed)?,
+            epoch: device.upload(&[u64::MAX])?,
             device: device.clone(),
             sources: sources.clone(),
             shape,
@@ -157,21 +142,59 @@ impl Sampler {
     }
 
     /// Enqueues the draws of the step whose number `step` holds.
-    pub fn draw(&mut self, step: &CudaSlice<u64>) -> Result<()> {
+    pub fn draw(&mut self, step: &Buffer<u64>) -> Result<()> {
         let Sampler { device, sources, shape: at, .. } = self;
-        enqueue!(
-            device, &self.draw_reference;
-            &mut self.x, step, &at.seed, &at.run, &at.m, &at.d, &at.form, &at.rows, &at.units,
+        let reference = Grid::over(at.units as usize, THREADS);
+        let order = Grid::new(1, 256).shared(4 * at.shared as usize);
+        let measures = Grid::new(at.visits, at.rows_of_y.next_multiple_of(32).min(1024));
+        launch!(
+            device,
+            "draw_reference",
+            reference,
+            &mut self.x,
+            step,
+            &at.seed,
+            &at.run,
+            &at.m,
+            &at.d,
+            &at.form,
+            &at.rows,
+            &at.units,
         )?;
-        enqueue!(
-            device, &self.draw_order;
-            &mut self.order, &mut self.picks, &mut self.epoch, &mut self.index, step, &at.seed, &at.run, &at.n,
-            &at.visits, &at.shared,
+        launch!(
+            device,
+            "draw_order",
+            order,
+            &mut self.order,
+            &mut self.picks,
+            &mut self.epoch,
+            &mut self.index,
+            step,
+            &at.seed,
+            &at.run,
+            &at.n,
+            &at.visits,
+            &at.shared,
         )?;
-        enqueue!(
-            device, &self.draw_measures;
-            &sources.points, &sources.cumulative, &sources.offsets, &self.index, step, &at.seed, &at.run,
-            &at.rows_of_y, &at.d, &at.stratified, &at.weight, &at.fixed, &at.factor, &at.least, &mut self.y,
+        launch!(
+            device,
+            "draw_measures",
+            measures,
+            &sources.points,
+            &sources.cumulative,
+            &sources.offsets,
+            &self.index,
+            step,
+            &at.seed,
+            &at.run,
+            &at.rows_of_y,
+            &at.d,
+            &at.stratified,
+            &at.weight,
+            &at.fixed,
+            &at.factor,
+            &at.least,
+            &mut self.y,
             &mut self.epsilon,
         )
     }

@@ -31,7 +31,7 @@ fn small(settings: Settings) -> Settings {
 fn check(data: &Data<f32>, settings: &Settings, run: u32, steps: &[usize]) {
     let (n, d, m) = (data.sources.len(), data.dim, settings.batch);
     let device = Device::open(0).unwrap();
-    let s = &device.stream;
+    let s = &device;
     let architecture = Architecture::new(settings, d).unwrap();
     let mut stepper = Stepper::new(&architecture, settings, n, 0);
     let sources = Sources::new(&device, data, &settings.sinkhorn.epsilon).unwrap();
@@ -39,18 +39,18 @@ fn check(data: &Data<f32>, settings: &Settings, run: u32, steps: &[usize]) {
     for &step in steps {
         let what = format!("n {n} d {d} m {m} {:?} step {step}", settings.sampling);
         stepper.draw(data, settings, run, step);
-        sampler.draw(&s.clone_htod(&[step as u64]).unwrap()).unwrap();
-        let index: Vec<usize> = s.clone_dtoh(&sampler.index).unwrap().iter().map(|&i| i as usize).collect();
+        sampler.draw(&s.upload(&[step as u64]).unwrap()).unwrap();
+        let index: Vec<usize> = s.download(&sampler.index).unwrap().iter().map(|&i| i as usize).collect();
         assert_eq!(index, stepper.slots.iter().map(|s| s.index).collect::<Vec<_>>(), "{what}");
         let x: Vec<f32> = stepper.works.iter().flat_map(|w| w.chunk.x.clone()).collect();
-        let got = s.clone_dtoh(&sampler.x).unwrap();
+        let got = s.download(&sampler.x).unwrap();
         assert_eq!(got.len(), x.len());
         for (k, (a, b)) in got.iter().zip(&x).enumerate() {
             assert!((a - b).abs() <= 2e-7 * b.abs(), "{what}: x[{k}] {a} for {b}");
         }
         let y: Vec<f32> = stepper.slots.iter().flat_map(|s| s.y.coords().to_vec()).collect();
-        assert_eq!(s.clone_dtoh(&sampler.y).unwrap(), y, "{what}");
-        for (a, slot) in s.clone_dtoh(&sampler.epsilon).unwrap().iter().zip(&stepper.slots) {
+        assert_eq!(s.download(&sampler.y).unwrap(), y, "{what}");
+        for (a, slot) in s.download(&sampler.epsilon).unwrap().iter().zip(&stepper.slots) {
             assert!((a / slot.epsilon - 1.0).abs() < 1e-12, "{what}: ε {a} for {}", slot.epsilon);
         }
     }

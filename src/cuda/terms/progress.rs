@@ -1,9 +1,8 @@
 //! Where a training stands on the device: steps done, times and their optimiser, and what the last steps saw.
 
-use crate::cuda::device::Device;
+use crate::cuda::{Buffer, Device};
 use crate::error::Result;
 use crate::gpca::{Outcome, State};
-use cudarc::driver::CudaSlice;
 
 /// Numbers of an outcome, in the order of `kernels/times.cu`.
 pub(super) const NUMBERS: usize = 14;
@@ -13,19 +12,19 @@ pub(super) const NUMBERS: usize = 14;
 pub(crate) struct Progress {
     device: Device,
     /// Steps done; updates of the optimiser done. Every draw reads the first.
-    pub counters: CudaSlice<u64>,
+    pub counters: Buffer<u64>,
     /// Alive (0 once a gradient was not finite: no update does anything then); a gradient was found not finite.
-    pub flags: CudaSlice<u32>,
+    pub flags: Buffer<u32>,
     /// Times of the measures, then the two meeting times.
-    pub times: CudaSlice<f64>,
+    pub times: Buffer<f64>,
     /// Adam's moments of these.
-    pub first: CudaSlice<f64>,
-    pub second: CudaSlice<f64>,
+    pub first: Buffer<f64>,
+    pub second: Buffer<f64>,
     /// Step and floor of Adam for the networks at this step.
-    pub adam: CudaSlice<f32>,
+    pub adam: Buffer<f32>,
     /// c of the gauge at this step: f ← c f.
-    pub scale: CudaSlice<f64>,
-    pub(super) ring: CudaSlice<f64>,
+    pub scale: Buffer<f64>,
+    pub(super) ring: Buffer<f64>,
     /// Steps whose outcomes were read.
     read: usize,
 }
@@ -44,18 +43,16 @@ pub(crate) struct Seen {
 impl Progress {
     /// At the state after `step` steps, with a ring for the outcomes of `capacity` steps.
     pub fn new(device: &Device, state: &State<f32>, step: usize, capacity: usize) -> Result<Self> {
-        let s = &device.stream;
-        let failed = |e| device.failed("no room for the times; use a device with more memory or --device cpu", e);
         let times = [&state.times[..], &state.meeting].concat();
         Ok(Progress {
-            counters: s.clone_htod(&[step as u64, state.adam_times.updates]).map_err(failed)?,
-            flags: s.clone_htod(&[1u32, 0]).map_err(failed)?,
-            times: s.clone_htod(&times).map_err(failed)?,
-            first: s.clone_htod(&state.adam_times.first).map_err(failed)?,
-            second: s.clone_htod(&state.adam_times.second).map_err(failed)?,
-            adam: s.alloc_zeros(2).map_err(failed)?,
-            scale: s.clone_htod(&[1.0]).map_err(failed)?,
-            ring: s.alloc_zeros(NUMBERS * capacity.max(1)).map_err(failed)?,
+            counters: device.upload(&[step as u64, state.adam_times.updates])?,
+            flags: device.upload(&[1u32, 0])?,
+            times: device.upload(&times)?,
+            first: device.upload(&state.adam_times.first)?,
+            second: device.upload(&state.adam_times.second)?,
+            adam: device.zeros(2)?,
+            scale: device.upload(&[1.0])?,
+            ring: device.zeros(NUMBERS * capacity.max(1))?,
             device: device.clone(),
             read: step,
         })
@@ -63,28 +60,25 @@ impl Progress {
 
     /// Copies times, meeting times and their optimiser into a state; waits for the device.
     pub fn store(&self, state: &mut State<f32>) -> Result<()> {
-        let s = &self.device.stream;
-        let failed = |e| self.device.failed("the times cannot be read", e);
-        let times = s.clone_dtoh(&self.times).map_err(failed)?;
+        let device = &self.device;
+        let times = device.download(&self.times)?;
         let n = times.len() - 2;
         state.times.copy_from_slice(&times[..n]);
         state.meeting.copy_from_slice(&times[n..]);
-        s.memcpy_dtoh(&self.first, &mut state.adam_times.first).map_err(failed)?;
-        s.memcpy_dtoh(&self.second, &mut state.adam_times.second).map_err(failed)?;
-        let counters = s.clone_dtoh(&self.counters).map_err(failed)?;
+        device.read_into(&self.first, &mut state.adam_times.first)?;
+        device.read_into(&self.second, &mut state.adam_times.second)?;
+        let counters = device.download(&self.counters)?;
         let updates = counters[1];
         (state.adam_phi.updates, state.adam_f.updates, state.adam_times.updates) = (updates, updates, updates);
-        s.synchronize().map_err(failed)
+        Ok(())
     }
 
     /// Waits for the device and reads the outcomes of the steps since the last call.
     pub fn see(&mut self) -> Result<Seen> {
-        let s = &self.device.stream;
-        let failed = |e| self.device.failed("a step failed", e);
-        let ring = s.clone_dtoh(&self.ring).map_err(failed)?;
-        let counters = s.clone_dtoh(&self.counters).map_err(failed)?;
-        let flags = s.clone_dtoh(&self.flags).map_err(failed)?;
-        s.synchronize().map_err(failed)?;
+        let device = &self.device;
+        let ring = device.download(&self.ring)?;
+        let counters = device.download(&self.counters)?;
+        let flags = device.download(&self.flags)?;
         let (steps, alive) = (counters[0] as usize, flags[0] != 0);
         let capacity = ring.len() / NUMBERS;
         let end = if alive { steps } else { steps + 1 };

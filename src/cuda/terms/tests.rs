@@ -40,21 +40,21 @@ struct Both {
 
 /// What the CPU's step gave, on the device.
 struct Given {
-    u: CudaSlice<f32>,
-    v: CudaSlice<f32>,
-    extremes: CudaSlice<f64>,
-    old: Option<(CudaSlice<f32>, CudaSlice<f32>)>,
-    gradients: CudaSlice<f32>,
-    phi: CudaSlice<f32>,
-    f: CudaSlice<f32>,
-    status: CudaSlice<i32>,
-    iterations: CudaSlice<i32>,
-    marginal_error: CudaSlice<f64>,
-    value: CudaSlice<f64>,
+    u: Buffer<f32>,
+    v: Buffer<f32>,
+    extremes: Buffer<f64>,
+    old: Option<(Buffer<f32>, Buffer<f32>)>,
+    gradients: Buffer<f32>,
+    phi: Buffer<f32>,
+    f: Buffer<f32>,
+    status: Buffer<i32>,
+    iterations: Buffer<i32>,
+    marginal_error: Buffer<f64>,
+    value: Buffer<f64>,
 }
 
 impl Given {
-    fn batch<'a>(&'a self, index: &'a CudaSlice<u32>) -> Batch<'a> {
+    fn batch<'a>(&'a self, index: &'a Buffer<u32>) -> Batch<'a> {
         let old = self.old.as_ref().map(|(u, v)| (u, v));
         Batch { index, u: &self.u, v: &self.v, extremes: &self.extremes, old }
     }
@@ -107,15 +107,15 @@ impl Both {
     fn set_times(&mut self, change: impl Fn(&mut [f64], &mut [f64; 2])) {
         change(&mut self.state.times, &mut self.state.meeting);
         let times = [&self.state.times[..], &self.state.meeting].concat();
-        self.device.stream.memcpy_htod(&times, &mut self.progress.times).unwrap();
+        self.device.copy_into(&times, &mut self.progress.times).unwrap();
     }
 
-    fn read(&self, from: &CudaSlice<f64>) -> Vec<f64> {
-        self.device.stream.clone_dtoh(from).unwrap()
+    fn read(&self, from: &Buffer<f64>) -> Vec<f64> {
+        self.device.download(from).unwrap()
     }
 
-    fn read32(&self, from: &CudaSlice<f32>) -> Vec<f64> {
-        wide(&self.device.stream.clone_dtoh(from).unwrap())
+    fn read32(&self, from: &Buffer<f32>) -> Vec<f64> {
+        wide(&self.device.download(from).unwrap())
     }
 
     /// The CPU's step as far as its gradient, copied to the device, and the device's draw.
@@ -123,10 +123,10 @@ impl Both {
         let Both { settings, data, state, earlier, stepper, .. } = self;
         stepper.draw(data, settings, 2, step);
         let outcome = stepper.gradient(state, earlier, settings, true);
-        let s = &self.device.stream;
+        let s = &self.device;
         let gather = |f: &dyn Fn(usize) -> Vec<f32>| (0..stepper.works.len()).flat_map(f).collect::<Vec<_>>();
         let works = &stepper.works;
-        let up = |v: Vec<f32>| s.clone_htod(&v).unwrap();
+        let up = |v: Vec<f32>| s.upload(&v).unwrap();
         let old = |f: &dyn Fn(usize, usize) -> Vec<f32>| {
             up((0..earlier.len()).flat_map(|e| gather(&|w| f(w, e))).collect::<Vec<_>>())
         };
@@ -135,16 +135,16 @@ impl Both {
         let given = Given {
             u: up(gather(&|w| works[w].chunk.u.clone())),
             v: up(gather(&|w| works[w].chunk.v.clone())),
-            extremes: s.clone_htod(&[low.value, high.value]).unwrap(),
+            extremes: s.upload(&[low.value, high.value]).unwrap(),
             old: (!earlier.is_empty())
                 .then(|| (old(&|w, e| works[w].earlier[e].u.clone()), old(&|w, e| works[w].earlier[e].v.clone()))),
             gradients: up(slots.iter().flat_map(|s| s.gradient.clone()).collect()),
             phi: up(stepper.gradient.phi.clone()),
             f: up(stepper.gradient.f.clone()),
-            status: s.clone_htod(&slots.iter().map(|s| s.report.status as i32).collect::<Vec<_>>()).unwrap(),
-            iterations: s.clone_htod(&slots.iter().map(|s| s.report.iterations as i32).collect::<Vec<_>>()).unwrap(),
-            marginal_error: s.clone_htod(&slots.iter().map(|s| s.report.marginal_error).collect::<Vec<_>>()).unwrap(),
-            value: s.clone_htod(&slots.iter().map(|s| s.value).collect::<Vec<_>>()).unwrap(),
+            status: s.upload(&slots.iter().map(|s| s.report.status as i32).collect::<Vec<_>>()).unwrap(),
+            iterations: s.upload(&slots.iter().map(|s| s.report.iterations as i32).collect::<Vec<_>>()).unwrap(),
+            marginal_error: s.upload(&slots.iter().map(|s| s.report.marginal_error).collect::<Vec<_>>()).unwrap(),
+            value: s.upload(&slots.iter().map(|s| s.value).collect::<Vec<_>>()).unwrap(),
         };
         self.sampler.draw(&self.progress.counters).unwrap();
         (given, outcome)
@@ -166,13 +166,13 @@ impl Both {
     }
 
     fn compare_terms(&mut self, outcome: &crate::gpca::Outcome, what: &str) {
-        let s = &self.device.stream;
+        let s = &self.device;
         self.stepper.cotangents(&self.settings);
         let (slots, t) = (&self.stepper.slots, &self.terms);
         let of = |f: &dyn Fn(&Slot) -> f64| slots.iter().map(f).collect::<Vec<_>>();
         close(&self.read(&t.slot_time), &of(&|s| s.time), 1e-10, what);
         let ends: Vec<i32> = slots.iter().map(|s| s.end.map_or(0, |e| if e == End::Low { 1 } else { 2 })).collect();
-        assert_eq!(s.clone_dtoh(&t.slot_end).unwrap(), ends, "{what}");
+        assert_eq!(s.download(&t.slot_end).unwrap(), ends, "{what}");
         assert_eq!(self.read(&t.ends)[..2], [outcome.interval.0, outcome.interval.1], "{what}");
         let z: Vec<f32> = slots.iter().flat_map(|s| s.z.coords().to_vec()).collect();
         close(&self.read32(&t.z), &wide(&z), 1e-6, what);
@@ -288,7 +288,7 @@ fn clipped_times_and_meeting_times() {
             });
             let outcome = both.step(0, &format!("meeting {meeting:?} earlier {earlier}"));
             assert_eq!(outcome.clipped, 5, "{outcome:?}");
-            let ends = both.device.stream.clone_dtoh(&both.terms.slot_end).unwrap();
+            let ends = both.device.download(&both.terms.slot_end).unwrap();
             assert!([0, 1, 2].iter().all(|e| ends.contains(e)), "{ends:?}");
             assert!(both.stepper.into.iter().all(|&f| f != 0.0), "{:?}", both.stepper.into);
         }
@@ -310,12 +310,12 @@ fn intervals_of_all_signs() {
     for (low, high) in
         [(-2.0, 4.0), (1.0, 4.0), (0.0, 4.0), (-2.0, -1.0), (-2.0, 0.0), (0.0, 0.0), (nan, 4.0), (-2.0, nan)]
     {
-        both.device.stream.memcpy_htod(&[low, high], &mut given.extremes).unwrap();
+        both.device.copy_into(&[low, high], &mut given.extremes).unwrap();
         both.terms.place(given.batch(&both.sampler.index), &both.progress).unwrap();
         let expected = Interval::new(low, high, 0.01);
         let Interval { low: a, high: b, low_slope, high_slope } = expected;
         assert_eq!(both.read(&both.terms.ends), [a, b, low_slope, high_slope]);
-        let index = both.device.stream.clone_dtoh(&both.sampler.index).unwrap();
+        let index = both.device.download(&both.sampler.index).unwrap();
         let times: Vec<f64> = index.iter().map(|&i| expected.clip(both.state.times[i as usize]).0).collect();
         assert_eq!(both.read(&both.terms.slot_time), times);
         assert_eq!(both.read(&both.terms.meeting), [0.3, expected.clip(9.0).0]);
@@ -333,18 +333,18 @@ fn a_step_that_is_not_finite_changes_nothing() {
             both.step(step, failure);
         }
         let (mut given, _) = both.compute(2);
-        let s = both.device.stream.clone();
-        let spoil = |to: &mut CudaSlice<f32>| {
-            let mut v = s.clone_dtoh(to).unwrap();
+        let s = both.device.clone();
+        let spoil = |to: &mut Buffer<f32>| {
+            let mut v = s.download(to).unwrap();
             *v.last_mut().unwrap() = f32::NAN;
-            s.memcpy_htod(&v, to).unwrap();
+            s.copy_into(&v, to).unwrap();
         };
         match failure {
             "phi" => spoil(&mut given.phi),
             "f" => spoil(&mut given.f),
             "gradient" => spoil(&mut given.gradients),
-            "eigenvalue" => s.memcpy_htod(&[f64::NAN, 1.0], &mut given.extremes).unwrap(),
-            _ => s.memcpy_htod(&[0, Status::Diverged as i32], &mut given.status).unwrap(),
+            "eigenvalue" => s.copy_into(&[f64::NAN, 1.0], &mut given.extremes).unwrap(),
+            _ => s.copy_into(&[0, Status::Diverged as i32], &mut given.status).unwrap(),
         }
         let (fine, _) = both.compute(2);
         for given in [&given, &fine] {

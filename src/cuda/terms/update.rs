@@ -2,22 +2,21 @@
 
 use super::progress::{NUMBERS, Progress};
 use super::{Batch, THREADS, Terms};
-use crate::cuda::device::Device;
-use crate::cuda::enqueue::{Kernel, enqueue};
+use crate::cuda::{Buffer, Device, Grid, Parameter};
 use crate::error::Result;
 use crate::gpca::shared::{LONGEST, MEETING_RATE};
 use crate::gpca::{Schedule, Settings, TimeUpdate};
-use cudarc::driver::{CudaSlice, DeviceRepr};
+use cudarc::driver::DeviceRepr;
 
 /// What the Sinkhorn solves report, one number a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reports<'a> {
     /// 0 converged, 1 stopped by the limit of iterations, 2 diverged.
-    pub status: &'a CudaSlice<i32>,
-    pub iterations: &'a CudaSlice<i32>,
-    pub marginal_error: &'a CudaSlice<f64>,
+    pub status: &'a Buffer<i32>,
+    pub iterations: &'a Buffer<i32>,
+    pub marginal_error: &'a Buffer<f64>,
     /// S_ε; read where it is asked for.
-    pub value: &'a CudaSlice<f64>,
+    pub value: &'a Buffer<f64>,
 }
 
 /// `UpdateRules` of `kernels/times.cu`.
@@ -41,13 +40,15 @@ struct Rules {
 // SAFETY: numbers of eight bytes, laid out as in C.
 unsafe impl DeviceRepr for Rules {}
 
+impl Parameter for Rules {
+    const BYTES: usize = size_of::<Rules>();
+}
+
 /// The update of everything but the networks, whose own update reads what this leaves in [`Progress`].
 #[derive(Debug)]
 pub(crate) struct Update {
     device: Device,
     rules: Rules,
-    check: Kernel,
-    update: Kernel,
 }
 
 impl Update {
@@ -75,12 +76,7 @@ impl Update {
             visits: settings.measures.min(n) as u64,
             capacity: (progress.ring.len() / NUMBERS) as u64,
         };
-        Ok(Update {
-            check: Kernel::new(device, "check_gradients", (64, 1), THREADS, 0)?,
-            update: Kernel::new(device, "update_times", (1, 1), THREADS, 0)?,
-            device: device.clone(),
-            rules,
-        })
+        Ok(Update { device: device.clone(), rules })
     }
 
     /// Enqueues the check of the networks' gradients, the update and the outcome; `valued` says that the solves gave the
@@ -90,19 +86,40 @@ impl Update {
         progress: &mut Progress,
         terms: &Terms,
         batch: Batch<'_>,
-        gradients: (&CudaSlice<f32>, &CudaSlice<f32>),
+        gradients: (&Buffer<f32>, &Buffer<f32>),
         reports: Reports<'_>,
         valued: bool,
     ) -> Result<()> {
         let (device, p, t) = (&self.device, progress, terms);
         let (phi, f) = gradients;
         let (phi_numbers, f_numbers, valued) = (phi.len() as u64, f.len() as u64, u32::from(valued));
-        enqueue!(device, &self.check; phi, f, &phi_numbers, &f_numbers, &mut p.flags)?;
-        enqueue!(
-            device, &self.update;
-            &mut p.counters, &mut p.flags, &mut p.times, &mut p.first, &mut p.second, &t.d_times, batch.index, &t.slot_time,
-            &t.slot_end, &t.sums, &t.terms, &t.ends, batch.extremes, reports.status, reports.iterations,
-            reports.marginal_error, reports.value, &mut p.adam, &mut p.scale, &mut p.ring, &self.rules, &valued,
+        launch!(device, "check_gradients", Grid::new(64, THREADS), phi, f, &phi_numbers, &f_numbers, &mut p.flags)?;
+        launch!(
+            device,
+            "update_times",
+            Grid::new(1, THREADS),
+            &mut p.counters,
+            &mut p.flags,
+            &mut p.times,
+            &mut p.first,
+            &mut p.second,
+            &t.d_times,
+            batch.index,
+            &t.slot_time,
+            &t.slot_end,
+            &t.sums,
+            &t.terms,
+            &t.ends,
+            batch.extremes,
+            reports.status,
+            reports.iterations,
+            reports.marginal_error,
+            reports.value,
+            &mut p.adam,
+            &mut p.scale,
+            &mut p.ring,
+            &self.rules,
+            &valued,
         )
     }
 }
