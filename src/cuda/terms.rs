@@ -5,6 +5,7 @@ mod progress;
 mod update;
 
 pub(crate) use progress::Progress;
+#[allow(unused_imports)]
 pub(crate) use update::{Reports, Update};
 
 use super::{Buffer, Device, Grid};
