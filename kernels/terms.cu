@@ -1,5 +1,5 @@
 // The terms of the loss and what flows from them into u, v, the times and the extreme eigenvalues (D6, D8). Twins:
-// Stepper::gradient, Constraint::measure, Constraint::add_cotangents and Work::cotangents.
+// Stepper::gradient, Constraint::measure, and `cotangents` of step.rs with Constraint::add_cotangents.
 //
 // S slots, E earlier components, count = m d. Sums are of f64, in two stages and a fixed order: block b of `blocks` adds
 // its part of sum q into partial[q · blocks + b]; one block adds those up.
