@@ -10,6 +10,10 @@ mod graph;
 mod launch;
 mod memory;
 mod ptx;
+#[allow(dead_code)]
+pub(crate) mod sampling;
+#[allow(dead_code)]
+pub(crate) mod terms;
 #[cfg(test)]
 mod tests;
 

@@ -32,6 +32,20 @@ pub use model::{Evaluation, Model, Projection};
 #[cfg(feature = "io")]
 pub(crate) use position::{Kept, Position, Trained, Training};
 pub use settings::*;
-#[cfg(feature = "io")]
+#[cfg(any(feature = "io", feature = "cuda"))]
 pub(crate) use state::State;
 pub use step::Outcome;
+
+/// What the engine on a GPU shares with this one.
+#[cfg(feature = "cuda")]
+pub(crate) mod shared {
+    pub(crate) use super::chunk::ROWS;
+    pub(crate) use super::data::{Data, Rule, rule_in};
+    pub(crate) use super::state::{LONGEST, MEETING_RATE};
+    #[cfg(test)]
+    pub(crate) use super::{
+        constraint::Earlier,
+        interval::{End, Interval},
+        step::{Slot, Stepper, extremes},
+    };
+}
