@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 output=$1
 flags="-O2"
 if [ "${2:-}" = --sanitize ]; then
-    flags="-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+    flags="-O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 fi
 # The name by which the driver is looked for: a process that has loaded this finds it instead of a real one.
 # Products and sums are rounded one by one, as the tests' references do, and not as the machine happens to have it.

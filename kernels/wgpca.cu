@@ -7,3 +7,7 @@
 #include "lanczos.cu"
 #include "weights.cu"
 #include "optimiser.cu"
+#include "sampling.cu"
+#include "interval.cu"
+#include "terms.cu"
+#include "times.cu"

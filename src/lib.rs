@@ -96,3 +96,8 @@ pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;
 pub use real::Real;
+
+/// The CPU's instruction set that the engine uses: `avx512`, `avx2+fma`, `neon` or `portable`.
+pub fn instruction_set() -> String {
+    format!("{:?}", simd::Isa::best())
+}

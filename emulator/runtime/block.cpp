@@ -68,6 +68,7 @@ std::string Runner::run(unsigned block) {
             if (!intact(t.fiber)) error_ = "a thread used more stack than the emulator has";
         }
     }
+    if (!error_.empty()) clean(stacks_, stacks_bytes_);
     return std::move(error_);
 }
 

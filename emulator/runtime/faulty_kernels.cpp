@@ -37,6 +37,10 @@ KERNEL faulty_write(float* out, uint64_t n) {
 }
 REGISTER(faulty_write)
 
+// Reads one number behind the end of n, which only a sanitizer sees.
+KERNEL faulty_peek(const float* in, float* out, uint64_t n) { out[0] = in[n]; }
+REGISTER(faulty_peek)
+
 // Fills shared memory in part and hands out all of it.
 KERNEL faulty_read(float* out) {
     DYN_SHARED(float, room);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -47,7 +48,7 @@ emulator_trampoline:
 )");
 static constexpr int saved_words = 6;   // rbp rbx r12 r13 r14 r15
 static constexpr int return_word = 6;   // what ret pops
-static constexpr int frame_words = 8;   // and one more, so that the stack is aligned at the trampoline's call
+static constexpr int frame_words = 9;   // and two more: the stack is aligned to 16 bytes at the trampoline's call
 #elif defined(__aarch64__) && defined(__linux__)
 asm(R"(
 .text
@@ -108,7 +109,17 @@ static thread_local const void* scheduler_stack;
 static thread_local size_t scheduler_stack_bytes;
 #endif
 
+void clean(unsigned char* stacks, size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(stacks, bytes);
+#else
+    (void)stacks, (void)bytes;
+#endif
+}
+
 void prepare(Fiber& fiber, unsigned char* stack) {
+    // The last calls of a fiber that was here before did not return.
+    clean(stack + stack_bytes - 4096, 4096);
     memcpy(stack, &canary, sizeof canary);
     // The top is aligned to 16 bytes; a frame as emulator_switch leaves it, that returns into the trampoline.
     const auto top = (reinterpret_cast<uintptr_t>(stack) + stack_bytes - 64) & ~static_cast<uintptr_t>(15);

@@ -6,7 +6,7 @@ namespace emulator {
 
 // Stacks are this large. Kernels keep little there; a sanitizer needs far more.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr size_t stack_bytes = 256 * 1024;
+constexpr size_t stack_bytes = 128 * 1024;
 #else
 constexpr size_t stack_bytes = 32 * 1024 + 320;  // the odd 320 spread the stacks over the sets of the cache
 #endif
@@ -18,6 +18,8 @@ struct Fiber {
 
 // Prepares a fiber that will begin with fiber_main().
 void prepare(Fiber& fiber, unsigned char* stack);
+// To be called for stacks whose fibers were given up in the middle: a sanitizer forgets the variables that lie there.
+void clean(unsigned char* stacks, size_t bytes);
 // From the scheduler into a fiber, until it leaves.
 void enter(Fiber& fiber);
 // From the running fiber back to its scheduler; `last` if it is not to be entered again.

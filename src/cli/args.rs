@@ -37,8 +37,8 @@ pub enum Command {
     /// Cost of a model's components on measures, beside the noise floor and the barycentre alone.
     #[command(after_help = "Example:\n  wgpca evaluate chairs.safetensors data/chairs --points 512")]
     Evaluate(Evaluate),
-    /// What a model is and how it was fitted.
-    #[command(after_help = "Example:\n  wgpca info chairs.safetensors --json")]
+    /// What a model is and how it was fitted, or what there is to compute on.
+    #[command(after_help = "Example:\n  wgpca info chairs.safetensors --json\n  wgpca info --devices")]
     Info(Info),
     /// Sinkhorn divergence between two clouds, and its gradient.
     #[command(after_help = "Example:\n  wgpca sinkhorn x.npy y.npy --epsilon 0.05 --gradient dx.npy --json")]
@@ -285,7 +285,11 @@ pub struct Evaluate {
 #[derive(Group)]
 pub struct Info {
     /// Model file.
-    pub model: PathBuf,
+    #[arg(required_unless_present = "devices")]
+    pub model: Option<PathBuf>,
+    /// The CPU and the GPUs, or why there is none that can be used.
+    #[arg(long, conflicts_with = "model")]
+    pub devices: bool,
     /// One JSON object instead of text.
     #[arg(long)]
     pub json: bool,

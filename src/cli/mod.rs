@@ -2,6 +2,7 @@
 
 mod args;
 mod bures;
+mod devices;
 mod evaluate;
 mod fit;
 mod gaussian;

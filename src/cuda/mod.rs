@@ -12,6 +12,10 @@ mod memory;
 #[allow(dead_code)]
 mod networks;
 mod ptx;
+#[allow(dead_code)]
+pub(crate) mod sampling;
+#[allow(dead_code)]
+pub(crate) mod terms;
 #[cfg(test)]
 mod tests;
 

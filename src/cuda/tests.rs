@@ -183,6 +183,17 @@ fn kernels_that_misbehave_are_found() {
     }
 }
 
+/// For a run under a sanitizer, which must stop it: `.ci/run` sees to that.
+#[test]
+#[ignore = "reads outside of memory"]
+fn a_sanitizer_stops_this() {
+    let _emulator = session(Order::Forward);
+    let device = Device::open(0).unwrap();
+    let (input, mut out) = (device.zeros::<f32>(63).unwrap(), device.zeros::<f32>(1).unwrap());
+    launch!(device, "faulty_peek", Grid::new(1, 1), &input, &mut out, &63u64).unwrap();
+    device.synchronize().unwrap();
+}
+
 #[test]
 fn threads_run_in_the_order_asked_for() {
     let emulator = session(Order::Forward);

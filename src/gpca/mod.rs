@@ -35,3 +35,17 @@ pub use settings::*;
 #[cfg(any(feature = "io", feature = "cuda"))]
 pub(crate) use state::State;
 pub use step::Outcome;
+
+/// What the engine on a GPU shares with this one.
+#[cfg(feature = "cuda")]
+pub(crate) mod shared {
+    pub(crate) use super::chunk::ROWS;
+    pub(crate) use super::data::{Data, Rule, rule_in};
+    pub(crate) use super::state::{LONGEST, MEETING_RATE};
+    #[cfg(test)]
+    pub(crate) use super::{
+        constraint::Earlier,
+        interval::{End, Interval},
+        step::{Slot, Stepper, extremes},
+    };
+}
