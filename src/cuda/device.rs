@@ -209,7 +209,8 @@ fn describe(index: i32, driver: i32) -> std::result::Result<Gpu, DriverError> {
         problem: old.then(|| {
             let (major, minor) = capability;
             format!(
-                "its compute capability is {major}.{minor}, {least}.{exact} (Volta) is needed; choose another GPU or --device cpu"
+                "its compute capability is {major}.{minor}, {least}.{exact} (Volta) is needed; \
+                 choose another GPU or --device cpu"
             )
         }),
     })
