@@ -2,21 +2,16 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::process::Command;
 
 fn main() {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap());
     let out = PathBuf::from(env::var("OUT_DIR").unwrap()).join("libcuda_emulator.so");
-    let (runtime, kernels) = (root.join("runtime"), root.join("../kernels"));
-    println!("cargo:rerun-if-changed={}", runtime.display());
-    println!("cargo:rerun-if-changed={}", kernels.display());
-    let compiler = cc::Build::new().cpp(true).std("c++20").opt_level(2).pic(true).warnings(false).get_compiler();
-    let mut command = compiler.to_command();
-    command.args(["-shared", "-pthread", "-g", "-Wno-unknown-pragmas", "-Wl,-soname,libcuda.so"]);
-    command.arg("-I").arg(&runtime).arg("-I").arg(&kernels);
-    for file in ["runtime.cpp", "kernels.cpp", "driver.cpp"] {
-        command.arg(runtime.join(file));
+    for source in ["build.sh", "runtime", "driver", "../kernels"] {
+        println!("cargo:rerun-if-changed={}", root.join(source).display());
     }
-    let status = command.arg("-o").arg(&out).status().expect("a C++ compiler runs");
-    assert!(status.success(), "the C++ compiler failed");
+    println!("cargo:rerun-if-env-changed=CXX");
+    let status = Command::new("sh").arg(root.join("build.sh")).arg(&out).status().expect("a shell runs");
+    assert!(status.success(), "the emulator does not compile; it needs a C++20 compiler (c++, or the one in CXX)");
     println!("cargo:rustc-env=WGPCA_EMULATOR={}", out.display());
 }

@@ -13,13 +13,15 @@ typedef long long int64_t;
 #define KERNEL extern "C" __global__ void
 // Makes a kernel known to the CPU execution; nothing on a GPU.
 #define REGISTER(kernel)
-// Barrier of all blocks of a cooperative launch. The host zeroes the counter once.
+// Barrier of all blocks of a cooperative launch. The host zeroes the counter once. Block 0 adds what is missing from
+// 2^31 when every other block adds 1, so that the top bit flips when all have arrived, however often that was before.
 static __device__ __forceinline__ void grid_sync(unsigned* counter, unsigned blocks) {
     __syncthreads();
     if (threadIdx.x == 0) {
+        const bool first = blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0;
         __threadfence();
-        const unsigned target = (atomicAdd(counter, 1u) / blocks + 1u) * blocks;
-        while (static_cast<int>(*reinterpret_cast<volatile unsigned*>(counter) - target) < 0) {
+        const unsigned before = atomicAdd(counter, first ? 0x80000000u - (blocks - 1u) : 1u);
+        while (((before ^ *reinterpret_cast<volatile unsigned*>(counter)) & 0x80000000u) == 0) {
         }
         __threadfence();
     }

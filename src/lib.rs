@@ -67,9 +67,9 @@
 //! `io`: files. `cli` (default): the command `wgpca`, with `io`. Without either the crate depends on faer, bytemuck and
 //! rayon alone.
 
-pub mod error;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+pub mod error;
 pub mod gaussian;
 #[cfg(test)]
 #[allow(dead_code)]

@@ -20,6 +20,7 @@ mod source;
 mod spectrum;
 mod state;
 mod step;
+mod steps;
 mod tangent;
 mod work;
 
