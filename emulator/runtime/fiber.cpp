@@ -47,7 +47,7 @@ emulator_trampoline:
 )");
 static constexpr int saved_words = 6;   // rbp rbx r12 r13 r14 r15
 static constexpr int return_word = 6;   // what ret pops
-static constexpr int frame_words = 8;   // and one more, so that the stack is aligned at the trampoline's call
+static constexpr int frame_words = 9;   // and two more, so that the stack is aligned at the trampoline's call
 #elif defined(__aarch64__) && defined(__linux__)
 asm(R"(
 .text
