@@ -1,17 +1,14 @@
 // Barrier of a group of blocks of a cooperative launch: groups do not wait for each other.
 #pragma once
 #include "compat.cuh"
-#if defined(CUEMU)
+#if !defined(__CUDACC__)
 #include <sched.h>
 #include <time.h>
-#define NOINLINE
 // Blocks of an emulated cooperative launch are threads of the system; a block that failed never arrives.
-static inline void pause_a_little(time_t since) {
+static inline void let_others_run(time_t since) {
     sched_yield();
-    if (time(nullptr) - since > 120) cuemu::fail("group barrier: not all blocks arrived");
+    if (time(nullptr) - since > 60) emulator::fail("group_sync: not all blocks arrived");
 }
-#else
-#define NOINLINE __noinline__
 #endif
 
 // `arrived` is 0 before the launch; `round` is the caller's own count of barriers, the same in the whole group, from 0.
@@ -24,9 +21,9 @@ static __device__ __forceinline__ void group_sync(unsigned* arrived, unsigned bl
         __threadfence();
         atomicAdd(arrived, 1u);
         const unsigned target = round * blocks;
-#if defined(CUEMU)
+#if !defined(__CUDACC__)
         const time_t since = time(nullptr);
-        while (static_cast<int>(*reinterpret_cast<volatile unsigned*>(arrived) - target) < 0) pause_a_little(since);
+        while (static_cast<int>(*reinterpret_cast<volatile unsigned*>(arrived) - target) < 0) let_others_run(since);
 #else
         while (static_cast<int>(*reinterpret_cast<volatile unsigned*>(arrived) - target) < 0) {
         }

@@ -40,7 +40,7 @@ static __device__ __forceinline__ void mixing_reset(Mixing& s) {
 }
 
 // Ends the solve, or chooses the step and its place in the history, up to the coefficients. One thread.
-static NOINLINE __device__ void mixing_choose(Mixing& s, const double* total, double tolerance, unsigned max_iterations) {
+static __noinline__ __device__ void mixing_choose(Mixing& s, const double* total, double tolerance, unsigned max_iterations) {
     const double error = total[TOTAL_ERROR], dual = total[TOTAL_SCALING] + total[TOTAL_ROWS];
     s.error = error;
     s.iterations += 1;
@@ -95,7 +95,7 @@ static NOINLINE __device__ void mixing_choose(Mixing& s, const double* total, do
 
 // (gram + ridge) c = right by elimination, lane i holding row i: ten steps of one division. The pivots are those of
 // Cholesky; if one is not positive, or a coefficient is out of bounds, the step stays plain. One warp.
-static NOINLINE __device__ void mixing_solve(Mixing& s) {
+static __noinline__ __device__ void mixing_solve(Mixing& s) {
     const int lane = threadIdx.x % 32, len = s.len;
     double ridge = 0.0;
     for (int k = 0; k < len; ++k) ridge += s.gram[k * MEMORY + k];

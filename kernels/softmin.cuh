@@ -33,7 +33,7 @@ static __device__ __forceinline__ void add_scaled(float& top, float& sum, float 
 template <int D, int COLUMNS>
 static __device__ __forceinline__ void squares(const SinkhornSide& x, const SinkhornSide& y, unsigned d,
                                                const float (&place)[D > 0 ? D : 1][TILE_ROWS], uint64_t first,
-                                               unsigned last, const uint64_t (&column)[COLUMNS],
+                                               int last, const uint64_t (&column)[COLUMNS],
                                                float (&square)[TILE_ROWS][COLUMNS]) {
 #pragma unroll
     for (int r = 0; r < TILE_ROWS; ++r)
@@ -72,9 +72,9 @@ static __device__ __forceinline__ void squares(const SinkhornSide& x, const Sink
 
 // The rows of a tile: F and coordinates; those beyond the end repeat the last one.
 template <int D>
-static __device__ __forceinline__ unsigned load_rows(const SinkhornSide& x, uint64_t first, float (&f)[TILE_ROWS],
+static __device__ __forceinline__ int load_rows(const SinkhornSide& x, uint64_t first, float (&f)[TILE_ROWS],
                                                      float (&place)[D > 0 ? D : 1][TILE_ROWS]) {
-    const unsigned last = x.n - first < TILE_ROWS ? static_cast<unsigned>(x.n - first) - 1 : TILE_ROWS - 1;
+    const int last = x.n - first < TILE_ROWS ? static_cast<int>(x.n - first) - 1 : TILE_ROWS - 1;
 #pragma unroll
     for (int r = 0; r < TILE_ROWS; ++r) {
         const uint64_t i = first + (r < last ? r : last);
@@ -89,7 +89,7 @@ template <int D>
 static __device__ __forceinline__ float softmin_in(const SinkhornSide& x, const SinkhornSide& y, const float* w, unsigned d,
                                                    uint64_t first, float kappa, float* room) {
     float f[TILE_ROWS], place[D > 0 ? D : 1][TILE_ROWS], top[TILE_ROWS], sum[TILE_ROWS];
-    const unsigned last = load_rows<D>(x, first, f, place);
+    const int last = load_rows<D>(x, first, f, place);
 #pragma unroll
     for (int r = 0; r < TILE_ROWS; ++r) {
         top[r] = MINUS_INFINITE;
@@ -164,7 +164,7 @@ static __device__ __forceinline__ float softmin_in(const SinkhornSide& x, const 
 
 // log₂ Σ_j 2^e_ij of row first + t in thread t < TILE_ROWS (rows beyond the end: no meaning). `room` is shared, two
 // numbers for each warp and row; it may be used again at once.
-static NOINLINE __device__ float softmin_tile(SinkhornSide x, SinkhornSide y, const float* w, unsigned d, uint64_t first,
+static __noinline__ __device__ float softmin_tile(SinkhornSide x, SinkhornSide y, const float* w, unsigned d, uint64_t first,
                                               float kappa, float* room) {
     switch (d) {
         case 1: return softmin_in<1>(x, y, w, d, first, kappa, room);
@@ -203,7 +203,8 @@ static __device__ __forceinline__ void means_in(const SinkhornSide& x, const Sin
                                                 const float* delta, unsigned d, uint64_t first, float* means, float* room) {
     constexpr int AXES = D > 0 ? D : 4, COLUMNS = 2;
     float f[TILE_ROWS], place[D > 0 ? D : 1][TILE_ROWS], shift[TILE_ROWS];
-    const unsigned last = load_rows<D>(x, first, f, place), threads = blockDim.x;
+    const unsigned threads = blockDim.x;
+    const int last = load_rows<D>(x, first, f, place);
 #pragma unroll
     for (int r = 0; r < TILE_ROWS; ++r) shift[r] = delta[first + (r < last ? r : last)];
     for (unsigned axis = 0; axis < d; axis += AXES) {
@@ -242,14 +243,14 @@ static __device__ __forceinline__ void means_in(const SinkhornSide& x, const Sin
 #pragma unroll
         for (int k = 0; k < AXES; ++k) {
             const float value = tile_sums(mean[k], room);
-            if (threadIdx.x <= last && axis + k < d) means[(first + threadIdx.x) * d + axis + k] = value / total;
+            if (static_cast<int>(threadIdx.x) <= last && axis + k < d) means[(first + threadIdx.x) * d + axis + k] = value / total;
         }
     }
 }
 
 // Barycentric means of the rows of a tile, κ = 1, in scaled coordinates, into means (n × d, row-major). `delta` is minus
 // the softmin. In general dimension AXES axes at a time, each time with all exponentials anew: this runs once a solve.
-static NOINLINE __device__ void mean_tile(SinkhornSide x, SinkhornSide y, const float* w, const float* delta, unsigned d,
+static __noinline__ __device__ void mean_tile(SinkhornSide x, SinkhornSide y, const float* w, const float* delta, unsigned d,
                                           uint64_t first, float* means, float* room) {
     switch (d) {
         case 1: means_in<1>(x, y, w, delta, d, first, means, room); break;

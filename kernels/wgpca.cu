@@ -2,3 +2,5 @@
 #include "compat.cuh"
 #include "reduce.cuh"
 #include "adam.cu"
+#include "sinkhorn.cu"
+#include "divergence.cu"
