@@ -16,6 +16,7 @@ struct SinkhornShared {
     double total[TOTALS], part[SINKHORN_THREADS / 32][32];
     float room[2 * TILE_ROWS * SINKHORN_THREADS / 32], residual[TILE_ROWS];
 };
+static_assert(sizeof(SinkhornShared) <= SINKHORN_SHARED, "more shared memory than the host asks for");
 
 static __device__ __forceinline__ Cross cross_of(const SinkhornShape& s, float* work, double* sums, unsigned pair) {
     float* from = work + s.pairs * clouds_size(s) + pair * cross_size(s);

@@ -77,6 +77,12 @@ static __noinline__ __device__ double dual_sum(const float* w, const float* p, c
     return block_sum(v, room);
 }
 
+// A potential in units of ε ln 2. What diverged before is no start.
+static __device__ __forceinline__ float start_at(float potential, double unit) {
+    const float v = static_cast<float>(potential / unit);
+    return fabsf(v) < INFINITE ? v : 0.0f;
+}
+
 static __device__ __forceinline__ void report(const SinkhornResult& to, unsigned problem, unsigned status,
                                               unsigned iterations, double error, double value) {
     to.numbers[2 * problem] = value;
@@ -93,9 +99,9 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
     const Cross& c = shared.cross;
     float *f_out = to.potentials + pair * (2 * s.n + s.m), *g_out = f_out + s.n;
     const uint64_t threads = static_cast<uint64_t>(group.blocks) * blockDim.x, me = group.rank * static_cast<uint64_t>(blockDim.x) + threadIdx.x;
-    for (uint64_t i = me; i < s.n; i += threads) c.f[i] = s.kept ? static_cast<float>(f_out[i] / unit) : 0.0f;
+    for (uint64_t i = me; i < s.n; i += threads) c.f[i] = s.kept ? start_at(f_out[i], unit) : 0.0f;
     for (uint64_t j = me; j < s.m; j += threads) {
-        c.g[j] = s.kept ? static_cast<float>(g_out[j] / unit) : 0.0f;
+        c.g[j] = s.kept ? start_at(g_out[j], unit) : 0.0f;
         c.beta[j] = c.accepted[j] = c.accepted_r[j] = 0.0f;
         c.column_scaling[j] = c.y.log_weights[j];
     }
@@ -165,7 +171,7 @@ static __device__ void solve_self(const SinkhornShape& s, float* work, double* s
     parts[1] = parts[0] + MOST_PARTS;
     const uint64_t threads = static_cast<uint64_t>(group.blocks) * blockDim.x, me = group.rank * static_cast<uint64_t>(blockDim.x) + threadIdx.x;
     for (uint64_t i = me; i < n; i += threads) {
-        const float start = s.kept && own ? static_cast<float>(kept[i] / unit) : 0.0f;
+        const float start = s.kept && own ? start_at(kept[i], unit) : 0.0f;
         none[i] = 0.0f;
         beta[0][i] = start;
         scaling[0][i] = cloud.log_weights[i] + start;
@@ -216,7 +222,8 @@ static __device__ void solve_self(const SinkhornShape& s, float* work, double* s
 extern "C" __global__ void __launch_bounds__(SINKHORN_THREADS, 2)
     sinkhorn_solve(SinkhornShape s, const double* epsilon, const double* spread, float* work, double* sums,
                    unsigned* counters, double* numbers, unsigned* marks, float* potentials, float* means) {
-    __shared__ SinkhornShared shared;
+    DYN_SHARED(SinkhornShared, memory);
+    SinkhornShared& shared = *memory;
     const SinkhornResult to{numbers, marks, potentials, means};
     const unsigned crosses = s.cross_groups * s.cross_blocks, block = blockIdx.x;
     const bool cross = block < crosses;

@@ -4,6 +4,8 @@
 #include "mixing.cuh"
 
 #define SINKHORN_THREADS 256
+// Dynamic shared memory of sinkhorn_solve.
+#define SINKHORN_SHARED 4096
 // Sums over columns or rows are cut in at most so many parts, whatever the number of blocks.
 #define MOST_PARTS 256
 #define PROBLEM_SUMS (MOST_PARTS * TOTALS)

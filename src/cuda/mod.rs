@@ -10,10 +10,12 @@ mod graph;
 mod launch;
 mod memory;
 mod ptx;
+mod sinkhorn;
 #[cfg(test)]
 mod tests;
 
 pub use device::{Device, Gpu};
+pub use sinkhorn::divergence;
 #[allow(unused_imports)]
 pub(crate) use graph::Graph;
 #[allow(unused_imports)]
