@@ -18,14 +18,11 @@ static __device__ __forceinline__ double block_largest(double v, double* room) {
 }
 
 // flags[1] = 1 if a number of the networks' gradients is not finite. Grid-stride; bound by memory.
-KERNEL check_gradients(const float* __restrict__ phi, const float* __restrict__ f, uint64_t phi_numbers,
-                       uint64_t f_numbers, uint32_t* flags) {
+KERNEL check_gradients(const float* __restrict__ gradient, uint64_t numbers, uint32_t* flags) {
     const uint64_t stride = static_cast<uint64_t>(gridDim.x) * blockDim.x;
     bool bad = false;
-    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < phi_numbers + f_numbers; i += stride) {
-        const float g = i < phi_numbers ? phi[i] : f[i - phi_numbers];
-        bad = bad || !is_finite_number(g);
-    }
+    for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < numbers; i += stride)
+        bad = bad || !is_finite_number(gradient[i]);
     // All who come write the same number.
     if (bad) atomicExch(flags + 1, 1u);
 }
@@ -54,7 +51,8 @@ struct UpdateRules {
 //   counters   steps done; updates of Adam done
 //   flags      alive; a gradient of the networks is not finite (set by `check_gradients`, cleared here)
 //   times      n + 2 with Adam's moments `first` and `second`
-//   status, iterations, marginal, value: the slots' solves
+//   solved, marks   the solves (z, y) of the slots, then (z, z), then, where `valued`, (y, y): OT_ε and error; iterations
+//              and status (0 converged, 1 stopped by their limit, 2 diverged)
 //   adam       step and floor of Adam for the networks' update that follows
 //   scale      c of the gauge: f ← c f in the networks' update; 1 if nothing is to be done
 // A step whose gradient is not finite changes no state: it is noted in the ring, alive becomes 0 and the counter stays on it.
@@ -63,9 +61,8 @@ KERNEL update_times(uint64_t* __restrict__ counters, uint32_t* __restrict__ flag
                     const uint32_t* __restrict__ index, const double* __restrict__ slot_time,
                     const int32_t* __restrict__ slot_end, const double* __restrict__ along,
                     const double* __restrict__ terms, const double* __restrict__ ends,
-                    const double* __restrict__ extremes, const int32_t* __restrict__ status,
-                    const int32_t* __restrict__ iterations, const double* __restrict__ marginal,
-                    const double* __restrict__ value, float* __restrict__ adam, double* __restrict__ scale,
+                    const double* __restrict__ extremes, const double* __restrict__ solved,
+                    const uint32_t* __restrict__ marks, float* __restrict__ adam, double* __restrict__ scale,
                     double* __restrict__ ring, UpdateRules rules, uint32_t valued) {
     __shared__ double room[32];
     __shared__ double now[4];
@@ -77,12 +74,17 @@ KERNEL update_times(uint64_t* __restrict__ counters, uint32_t* __restrict__ flag
     double infinite = 0.0, clipped_times = 0.0, unconverged = 0.0, most = 0.0, error = 0.0, values = 0.0;
     for (uint64_t i = t; i < n + 2; i += threads) infinite += !is_finite_number(d_times[i]);
     for (uint64_t s = t; s < visits; s += threads) {
-        infinite += status[s] == 2;
-        unconverged += status[s] != 0;
+        // The worst of a slot's solves.
+        uint32_t status = 0;
+        for (uint64_t p = s; p < (valued ? 3 : 2) * visits; p += visits) {
+            most = fmax(most, static_cast<double>(marks[2 * p]));
+            if (marks[2 * p + 1] > status) status = marks[2 * p + 1];
+            error = fmax(error, solved[2 * p + 1]);
+            values += p == s ? solved[2 * p] : -0.5 * solved[2 * p];
+        }
+        infinite += status == 2;
+        unconverged += status != 0;
         clipped_times += slot_end[s] != INSIDE;
-        most = fmax(most, static_cast<double>(iterations[s]));
-        error = fmax(error, marginal[s]);
-        if (valued) values += value[s];
     }
     infinite = block_sum(infinite, room);
     unconverged = block_sum(unconverged, room);

@@ -12,11 +12,12 @@ mod memory;
 #[allow(dead_code)]
 mod networks;
 mod ptx;
+mod sinkhorn;
 #[allow(dead_code)]
 pub(crate) mod sampling;
 #[allow(dead_code)]
 pub(crate) mod terms;
-mod sinkhorn;
+mod training;
 #[cfg(test)]
 mod tests;
 

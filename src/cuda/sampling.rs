@@ -55,8 +55,6 @@ impl Sources {
 pub(crate) struct Sampler {
     device: Device,
     sources: Arc<Sources>,
-    /// x, m × d.
-    pub x: Buffer<f32>,
     /// y of every slot, visits × m × d; of equal weights.
     pub y: Buffer<f32>,
     /// ε of every slot.
@@ -127,7 +125,6 @@ impl Sampler {
             least,
         };
         Ok(Sampler {
-            x: device.zeros(m * d)?,
             y: device.zeros(visits * m * d)?,
             epsilon: device.zeros(visits)?,
             index: device.zeros(visits)?,
@@ -141,8 +138,8 @@ impl Sampler {
         })
     }
 
-    /// Enqueues the draws of the step whose number `step` holds.
-    pub fn draw(&mut self, step: &Buffer<u64>) -> Result<()> {
+    /// Enqueues the draws of the step whose number `step` holds; x is m × d.
+    pub fn draw(&mut self, step: &Buffer<u64>, x: &mut Buffer<f32>) -> Result<()> {
         let Sampler { device, sources, shape: at, .. } = self;
         let reference = Grid::over(at.units as usize, THREADS);
         let order = Grid::new(1, 256).shared(4 * at.shared as usize);
@@ -151,7 +148,7 @@ impl Sampler {
             device,
             "draw_reference",
             reference,
-            &mut self.x,
+            x,
             step,
             &at.seed,
             &at.run,

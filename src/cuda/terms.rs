@@ -6,7 +6,7 @@ mod update;
 
 pub(crate) use progress::Progress;
 #[allow(unused_imports)]
-pub(crate) use update::{Reports, Update};
+pub(crate) use update::{Solved, Update};
 
 use super::{Buffer, Device, Grid};
 use crate::error::Result;
@@ -38,6 +38,16 @@ pub(crate) struct Batch<'a> {
     pub old: Option<(&'a Buffer<f32>, &'a Buffer<f32>)>,
 }
 
+/// What flows back from the terms.
+#[derive(Debug)]
+pub(crate) struct Cotangents<'a> {
+    /// On u and v, m × d, before the networks' backward passes and without what comes through the eigenvalues.
+    pub u: &'a mut Buffer<f32>,
+    pub v: &'a mut Buffer<f32>,
+    /// Into λmin and λmax, from clipped times.
+    pub into: &'a mut Buffer<f64>,
+}
+
 /// The terms of the loss at one batch.
 #[derive(Debug)]
 pub(crate) struct Terms {
@@ -59,11 +69,6 @@ pub(crate) struct Terms {
     pub d_times: Buffer<f64>,
     /// mean |v|², I, O.
     pub terms: Buffer<f64>,
-    /// What flows into λmin and λmax from clipped times.
-    pub into: Buffer<f64>,
-    /// Cotangents on u and v before the networks' backward passes and without what comes through the eigenvalues.
-    pub bar_u: Buffer<f32>,
-    pub bar_v: Buffer<f32>,
     gap: Buffer<f32>,
     partial: Buffer<f64>,
     weights: Buffer<f32>,
@@ -122,9 +127,6 @@ impl Terms {
             sums: device.zeros(sums)?,
             d_times: device.zeros(n + 2)?,
             terms: device.zeros(3)?,
-            into: device.zeros(2)?,
-            bar_u: device.zeros(count)?,
-            bar_v: device.zeros(count)?,
             gap: device.zeros(count)?,
             partial: device.zeros(sums * blocks)?,
             weights: device.zeros(visits + 2 + 2 * earlier)?,
@@ -164,7 +166,7 @@ impl Terms {
     }
 
     /// Enqueues the terms and everything that flows from them; `gradients` is ∂S_ε/∂z of every slot, visits × m × d.
-    pub fn measure(&mut self, batch: Batch<'_>, gradients: &Buffer<f32>) -> Result<()> {
+    pub fn measure(&mut self, batch: Batch<'_>, gradients: &Buffer<f32>, to: Cotangents<'_>) -> Result<()> {
         let (device, at) = (&self.device, &self.shape);
         let Batch { index, u, v, .. } = batch;
         let first = Grid::of([at.blocks, at.visits + 1 + at.earlier, 1], THREADS);
@@ -204,7 +206,7 @@ impl Terms {
             &self.meeting_end,
             &mut self.d_times,
             &mut self.terms,
-            &mut self.into,
+            to.into,
             &mut self.weights,
             &at.n,
             &at.m,
@@ -223,8 +225,8 @@ impl Terms {
             old_v,
             &self.gap,
             &self.weights,
-            &mut self.bar_u,
-            &mut self.bar_v,
+            to.u,
+            to.v,
             &at.m,
             &at.d,
             &at.visits,

@@ -4,7 +4,7 @@
 use super::networks::{Evaluator, Networks, Weights};
 use super::sampling::{Sampler, Sources};
 use super::sinkhorn::{Clouds, Size, Solver, Start};
-use super::terms::{Batch, Cotangents, Progress, Terms, Tie, Update};
+use super::terms::{Batch, Cotangents, Progress, Solved, Terms, Tie, Update};
 use super::{Buffer, Device, Graph};
 use crate::error::Result;
 use crate::gpca::shared::{Course, Engine, REPORT_EVERY, Steps};
@@ -189,8 +189,11 @@ impl Step {
         }
         networks.backward()?;
         // Line 8.
-        let batch = Batch { u: &networks.u, v: &networks.v, extremes: &networks.extremes, ..batch };
-        update.update(progress, terms, batch, &networks.gradient, solver.solves(), value)?;
-        networks.update(progress)
+        let solved = Solved { numbers: &solver.numbers, marks: &solver.marks };
+        update.update(progress, terms, (&sampler.index, &networks.extremes), &networks.gradient, solved, value)?;
+        networks.update(&progress.adam, &progress.scale, &progress.flags)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,7 @@ pub(crate) mod shared {
     pub(crate) use super::chunk::ROWS;
     pub(crate) use super::data::{Data, Rule, rule_in};
     pub(crate) use super::state::{LONGEST, MEETING_RATE};
+    pub(crate) use super::steps::{Course, Engine, REPORT_EVERY, Steps};
     #[cfg(test)]
     pub(crate) use super::{
         constraint::Earlier,

@@ -134,7 +134,7 @@ fn points_and_velocities() {
         let n = &p.networks;
         let mut evaluator = Evaluator::new(&n.device, &n.weights.architecture, 9.min(case.rows)).unwrap();
         let (mut u, mut v) = (n.device.zeros(p.x.len()).unwrap(), n.device.zeros(p.x.len()).unwrap());
-        evaluator.evaluate(&n.weights, &n.x, case.rows, &mut u, &mut v).unwrap();
+        evaluator.evaluate(&n.weights, &n.x, case.rows, &mut u.as_view_mut(), &mut v.as_view_mut()).unwrap();
         assert_eq!(p.read(&u), p.read(&n.u));
         assert_eq!(p.read(&v), p.read(&n.v));
     }

@@ -5,6 +5,7 @@ use super::layout::{stored, table};
 use super::{Rows, THREADS, blocks};
 use crate::error::{Error, Result};
 use crate::gpca::{Architecture, Geodesic};
+use cudarc::driver::CudaViewMut;
 
 /// φ and f of a geodesic.
 pub(crate) struct Weights {
@@ -99,8 +100,8 @@ impl Evaluator {
         weights: &Weights,
         x: &Buffer<f32>,
         n: usize,
-        u: &mut Buffer<f32>,
-        v: &mut Buffer<f32>,
+        u: &mut CudaViewMut<'_, f32>,
+        v: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
         let Evaluator { device, pass, blocks, slopes } = self;
         let Weights { table, parameters, mirror, .. } = weights;

@@ -36,14 +36,15 @@ fn check(data: &Data<f32>, settings: &Settings, run: u32, steps: &[usize]) {
     let mut stepper = Stepper::new(&architecture, settings, n, 0);
     let sources = Sources::new(&device, data, &settings.sinkhorn.epsilon).unwrap();
     let mut sampler = Sampler::new(&device, &sources, settings, run).unwrap();
+    let mut drawn = s.zeros(m * d).unwrap();
     for &step in steps {
         let what = format!("n {n} d {d} m {m} {:?} step {step}", settings.sampling);
         stepper.draw(data, settings, run, step);
-        sampler.draw(&s.upload(&[step as u64]).unwrap()).unwrap();
+        sampler.draw(&s.upload(&[step as u64]).unwrap(), &mut drawn).unwrap();
         let index: Vec<usize> = s.download(&sampler.index).unwrap().iter().map(|&i| i as usize).collect();
         assert_eq!(index, stepper.slots.iter().map(|s| s.index).collect::<Vec<_>>(), "{what}");
         let x: Vec<f32> = stepper.works.iter().flat_map(|w| w.chunk.x.clone()).collect();
-        let got = s.download(&sampler.x).unwrap();
+        let got = s.download(&drawn).unwrap();
         assert_eq!(got.len(), x.len());
         for (k, (a, b)) in got.iter().zip(&x).enumerate() {
             assert!((a - b).abs() <= 2e-7 * b.abs(), "{what}: x[{k}] {a} for {b}");

@@ -106,7 +106,7 @@ fn intervals_of_all_signs() {
 #[test]
 fn a_step_that_is_not_finite_changes_nothing() {
     configure(Order::Reverse, 2);
-    for failure in ["phi", "f", "eigenvalue", "gradient", "diverged"] {
+    for failure in ["networks", "eigenvalue", "gradient", "diverged"] {
         let settings = Settings { batch: 8, measures: 2, ..Settings::fast() };
         let mut both = Both::new(settings, 4, 2, 0, 2);
         for step in 0..2 {
@@ -120,19 +120,15 @@ fn a_step_that_is_not_finite_changes_nothing() {
             s.copy_into(&v, to).unwrap();
         };
         match failure {
-            "phi" => spoil(&mut given.phi),
-            "f" => spoil(&mut given.f),
+            "networks" => spoil(&mut given.gradient),
             "gradient" => spoil(&mut given.gradients),
             "eigenvalue" => s.copy_into(&[f64::NAN, 1.0], &mut given.extremes).unwrap(),
-            _ => s.copy_into(&[0, Status::Diverged as i32], &mut given.status).unwrap(),
+            // The second solve (z, z) of the two slots.
+            _ => s.copy_into(&[0, 0, 0, 0, 0, 0, 7, Status::Diverged as u32], &mut given.marks).unwrap(),
         }
         let (fine, _) = both.compute(2);
         for given in [&given, &fine] {
-            let Both { sampler, terms, progress, update, .. } = &mut both;
-            let batch = given.batch(&sampler.index);
-            terms.place(batch, progress).unwrap();
-            terms.measure(batch, &given.gradients).unwrap();
-            update.update(progress, terms, batch, (&given.phi, &given.f), given.reports(), false).unwrap();
+            both.enqueue(given, false);
         }
         let mut state = both.state.clone();
         both.progress.store(&mut state).unwrap();
@@ -151,11 +147,7 @@ fn outcomes_read_late() {
     let mut both = Both::new(Settings { batch: 8, measures: 1, ..Settings::fast() }, 2, 1, 0, 3);
     for step in 0..5 {
         let (given, _) = both.compute(step);
-        let Both { sampler, terms, progress, update, .. } = &mut both;
-        let batch = given.batch(&sampler.index);
-        terms.place(batch, progress).unwrap();
-        terms.measure(batch, &given.gradients).unwrap();
-        update.update(progress, terms, batch, (&given.phi, &given.f), given.reports(), true).unwrap();
+        both.enqueue(&given, true);
         both.progress.store(&mut both.state).unwrap();
     }
     let seen = both.progress.see().unwrap();
@@ -180,7 +172,7 @@ fn the_same_bits_in_any_order() {
             both.read(&both.progress.ring),
         ];
         let bits: Vec<u64> = numbers.concat().iter().map(|v| v.to_bits()).collect();
-        (bits, both.read32(&t.bar_u), both.read32(&t.bar_v))
+        (bits, both.read32(&both.bar_u), both.read32(&both.bar_v))
     };
     let forward = run(Order::Forward);
     assert_eq!(forward, run(Order::Reverse));

@@ -1,22 +1,20 @@
 //! The end of a step (Algorithm 1, line 8): times, rate, gauge, the counter, and what the step saw.
 
 use super::progress::{NUMBERS, Progress};
-use super::{Batch, THREADS, Terms};
+use super::{THREADS, Terms};
 use crate::cuda::{Buffer, Device, Grid, Parameter};
 use crate::error::Result;
 use crate::gpca::shared::{LONGEST, MEETING_RATE};
 use crate::gpca::{Schedule, Settings, TimeUpdate};
 use cudarc::driver::DeviceRepr;
 
-/// What the Sinkhorn solves report, one number a slot.
+/// What the solves (z, y) of the slots, then (z, z), then (y, y) found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reports<'a> {
-    /// 0 converged, 1 stopped by the limit of iterations, 2 diverged.
-    pub status: &'a Buffer<i32>,
-    pub iterations: &'a Buffer<i32>,
-    pub marginal_error: &'a Buffer<f64>,
-    /// S_ε; read where it is asked for.
-    pub value: &'a Buffer<f64>,
+pub(crate) struct Solved<'a> {
+    /// OT_ε and marginal error of each.
+    pub numbers: &'a Buffer<f64>,
+    /// Iterations and status of each: 0 converged, 1 stopped by their limit, 2 diverged.
+    pub marks: &'a Buffer<u32>,
 }
 
 /// `UpdateRules` of `kernels/times.cu`.
@@ -79,21 +77,19 @@ impl Update {
         Ok(Update { device: device.clone(), rules })
     }
 
-    /// Enqueues the check of the networks' gradients, the update and the outcome; `valued` says that the solves gave the
-    /// divergence itself. The networks' update must follow: it reads `flags[0]`, `adam` and `scale` of the progress.
+    /// Enqueues the check of the networks' gradient, the update and the outcome; `valued` says that (y, y) was solved too. The networks' update must follow: it reads `flags[0]`, `adam` and `scale` of the progress.
     pub fn update(
         &self,
         progress: &mut Progress,
         terms: &Terms,
-        batch: Batch<'_>,
-        gradients: (&Buffer<f32>, &Buffer<f32>),
-        reports: Reports<'_>,
+        (index, extremes): (&Buffer<u32>, &Buffer<f64>),
+        gradient: &Buffer<f32>,
+        solved: Solved<'_>,
         valued: bool,
     ) -> Result<()> {
         let (device, p, t) = (&self.device, progress, terms);
-        let (phi, f) = gradients;
-        let (phi_numbers, f_numbers, valued) = (phi.len() as u64, f.len() as u64, u32::from(valued));
-        launch!(device, "check_gradients", Grid::new(64, THREADS), phi, f, &phi_numbers, &f_numbers, &mut p.flags)?;
+        let (numbers, valued) = (gradient.len() as u64, u32::from(valued));
+        launch!(device, "check_gradients", Grid::new(64, THREADS), gradient, &numbers, &mut p.flags)?;
         launch!(
             device,
             "update_times",
@@ -104,17 +100,15 @@ impl Update {
             &mut p.first,
             &mut p.second,
             &t.d_times,
-            batch.index,
+            index,
             &t.slot_time,
             &t.slot_end,
             &t.sums,
             &t.terms,
             &t.ends,
-            batch.extremes,
-            reports.status,
-            reports.iterations,
-            reports.marginal_error,
-            reports.value,
+            extremes,
+            solved.numbers,
+            solved.marks,
             &mut p.adam,
             &mut p.scale,
             &mut p.ring,

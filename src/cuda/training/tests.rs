@@ -4,7 +4,7 @@ use super::*;
 use crate::gpca::{Event, Orthogonality, Settings, TimeUpdate};
 use crate::ot::Sinkhorn;
 use crate::{Error, Measure};
-use wgpca_emulator::{Fault, Order, inject, session};
+use wgpca_emulator::{Fault, Order, session};
 
 /// Clouds whose first component is curved enough that times are clipped.
 fn measures(n: usize, d: usize) -> Vec<Measure> {
@@ -115,7 +115,7 @@ fn a_lost_device() {
     let (data, settings) = (measures(4, 2), small(Settings::fast()));
     let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap());
     while !matches!(fit.advance().unwrap(), Some(Event::Step { .. })) {}
-    inject(&session, Fault::LaunchFailure(3));
+    session.inject(Fault::Launch(3));
     let error = loop {
         match fit.advance() {
             Ok(Some(_)) => {}

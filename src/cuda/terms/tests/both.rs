@@ -38,6 +38,10 @@ pub(super) struct Both {
     pub device: Device,
     pub sampler: Sampler,
     pub terms: Terms,
+    pub x: Buffer<f32>,
+    pub bar_u: Buffer<f32>,
+    pub bar_v: Buffer<f32>,
+    pub into: Buffer<f64>,
     pub progress: Progress,
     pub update: Update,
 }
@@ -49,12 +53,10 @@ pub(super) struct Given {
     pub extremes: Buffer<f64>,
     pub old: Option<(Buffer<f32>, Buffer<f32>)>,
     pub gradients: Buffer<f32>,
-    pub phi: Buffer<f32>,
-    pub f: Buffer<f32>,
-    pub status: Buffer<i32>,
-    pub iterations: Buffer<i32>,
-    pub marginal_error: Buffer<f64>,
-    pub value: Buffer<f64>,
+    /// Of the networks.
+    pub gradient: Buffer<f32>,
+    pub numbers: Buffer<f64>,
+    pub marks: Buffer<u32>,
 }
 
 impl Given {
@@ -63,9 +65,8 @@ impl Given {
         Batch { index, u: &self.u, v: &self.v, extremes: &self.extremes, old }
     }
 
-    pub fn reports(&self) -> Reports<'_> {
-        let Given { status, iterations, marginal_error, value, .. } = self;
-        Reports { status, iterations, marginal_error, value }
+    pub fn solved(&self) -> Solved<'_> {
+        Solved { numbers: &self.numbers, marks: &self.marks }
     }
 }
 
@@ -96,6 +97,10 @@ impl Both {
             stepper: Stepper::new(&architecture, &settings, n, earlier.len()),
             sampler: Sampler::new(&device, &sources, &settings, 2).unwrap(),
             terms: Terms::new(&device, &settings, n, d, tie).unwrap(),
+            x: device.zeros(settings.batch * d).unwrap(),
+            bar_u: device.zeros(settings.batch * d).unwrap(),
+            bar_v: device.zeros(settings.batch * d).unwrap(),
+            into: device.zeros(2).unwrap(),
             update: Update::new(&device, &settings, steps, n, &progress).unwrap(),
             settings,
             data,
@@ -136,6 +141,16 @@ impl Both {
         };
         let (low, high) = extremes(works);
         let slots = &stepper.slots;
+        // The report is by turns that of (z, y), (z, z), (y, y); the value is spread over all three.
+        let visits = slots.len();
+        let (mut numbers, mut marks) = (vec![0.0; 6 * visits], vec![0; 6 * visits]);
+        for (k, s) in slots.iter().enumerate() {
+            let (cross, own, target) = (k, visits + k, 2 * visits + k);
+            (numbers[2 * cross], numbers[2 * own], numbers[2 * target]) = (s.value + 3.0, 4.0, 2.0);
+            let worst = [cross, own, target][(k + step) % 3];
+            numbers[2 * worst + 1] = s.report.marginal_error;
+            (marks[2 * worst], marks[2 * worst + 1]) = (s.report.iterations as u32, s.report.status as u32);
+        }
         let given = Given {
             u: up(gather(&|w| works[w].chunk.u.clone())),
             v: up(gather(&|w| works[w].chunk.v.clone())),
@@ -143,14 +158,11 @@ impl Both {
             old: (!earlier.is_empty())
                 .then(|| (old(&|w, e| works[w].earlier[e].u.clone()), old(&|w, e| works[w].earlier[e].v.clone()))),
             gradients: up(slots.iter().flat_map(|s| s.gradient.clone()).collect()),
-            phi: up(stepper.gradient.phi.clone()),
-            f: up(stepper.gradient.f.clone()),
-            status: s.upload(&slots.iter().map(|s| s.report.status as i32).collect::<Vec<_>>()).unwrap(),
-            iterations: s.upload(&slots.iter().map(|s| s.report.iterations as i32).collect::<Vec<_>>()).unwrap(),
-            marginal_error: s.upload(&slots.iter().map(|s| s.report.marginal_error).collect::<Vec<_>>()).unwrap(),
-            value: s.upload(&slots.iter().map(|s| s.value).collect::<Vec<_>>()).unwrap(),
+            gradient: up([&stepper.gradient.phi[..], &stepper.gradient.f].concat()),
+            numbers: s.upload(&numbers).unwrap(),
+            marks: s.upload(&marks).unwrap(),
         };
-        self.sampler.draw(&self.progress.counters).unwrap();
+        self.sampler.draw(&self.progress.counters, &mut self.x).unwrap();
         (given, outcome)
     }
 
@@ -158,15 +170,19 @@ impl Both {
     /// what is f32 on both sides to 1e-6.
     pub fn step(&mut self, step: usize, what: &str) -> Outcome {
         let (given, outcome) = self.compute(step);
-        let Both { sampler, terms, progress, .. } = self;
-        let batch = given.batch(&sampler.index);
-        terms.place(batch, progress).unwrap();
-        terms.measure(batch, &given.gradients).unwrap();
-        let gradients = (&given.phi, &given.f);
-        self.update.update(progress, terms, batch, gradients, given.reports(), true).unwrap();
+        self.enqueue(&given, true);
         self.compare_terms(&outcome, &format!("{what}, step {step}"));
         self.compare_update(step, &outcome, &format!("{what}, step {step}"));
         outcome
+    }
+
+    /// The device's part from u and v on.
+    pub fn enqueue(&mut self, given: &Given, valued: bool) {
+        let Both { sampler, terms, progress, update, bar_u, bar_v, into, .. } = self;
+        let batch = given.batch(&sampler.index);
+        terms.place(batch, progress).unwrap();
+        terms.measure(batch, &given.gradients, Cotangents { u: bar_u, v: bar_v, into }).unwrap();
+        update.update(progress, terms, (batch.index, batch.extremes), &given.gradient, given.solved(), valued).unwrap();
     }
 
     fn compare_terms(&mut self, outcome: &Outcome, what: &str) {
@@ -186,11 +202,11 @@ impl Both {
         for (a, b) in self.read(&t.terms).iter().zip(terms) {
             close(&[*a], &[b], 1e-12, what);
         }
-        close(&self.read(&t.into), &self.stepper.into, 1e-11, what);
+        close(&self.read(&self.into), &self.stepper.into, 1e-11, what);
         let bar = |f: &dyn Fn(usize) -> Vec<f32>| wide(&(0..self.stepper.works.len()).flat_map(f).collect::<Vec<_>>());
         let works = &self.stepper.works;
-        close(&self.read32(&t.bar_u), &bar(&|w| works[w].chunk.bar_u.clone()), 1e-6, &format!("{what}: bar_u"));
-        close(&self.read32(&t.bar_v), &bar(&|w| works[w].chunk.bar_v.clone()), 1e-6, &format!("{what}: bar_v"));
+        close(&self.read32(&self.bar_u), &bar(&|w| works[w].chunk.bar_u.clone()), 1e-6, &format!("{what}: bar_u"));
+        close(&self.read32(&self.bar_v), &bar(&|w| works[w].chunk.bar_v.clone()), 1e-6, &format!("{what}: bar_v"));
     }
 
     fn compare_update(&mut self, step: usize, outcome: &Outcome, what: &str) {
