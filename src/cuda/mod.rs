@@ -9,6 +9,8 @@ mod graph;
 #[macro_use]
 mod launch;
 mod memory;
+#[allow(dead_code)]
+mod networks;
 mod ptx;
 #[allow(dead_code)]
 pub(crate) mod sampling;

@@ -1,6 +1,6 @@
 //! Geodesic PCA of general measures (GPCAgen).
 
-mod chunk;
+pub(crate) mod chunk;
 mod component;
 mod constraint;
 mod data;
@@ -17,7 +17,7 @@ mod regression;
 mod samples;
 mod settings;
 mod source;
-mod spectrum;
+pub(crate) mod spectrum;
 mod state;
 mod step;
 mod steps;

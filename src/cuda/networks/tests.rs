@@ -1,0 +1,406 @@
+//! Every pass against the CPU engine in f64 on the same f32 numbers, in every order of threads. Tolerances are relative to
+//! the largest entry: 1e-5 for u, v and eigenvalues, 1e-4 for gradients. f32 rounds at 6e-8; a pass multiplies that by
+//! the square root of the terms of its longest sum and by its number of layers, the gradient by those of both networks.
+
+use super::*;
+use crate::gpca::chunk::{Chunk, chunks, sum_gradients};
+use crate::gpca::{Geodesic, Settings};
+use crate::nn::{Activation, Jets, Mlp};
+use crate::rng::{Purpose, Stream};
+use wgpca_emulator::{Order, Session, session};
+
+struct Case {
+    d: usize,
+    hidden: &'static [usize],
+    activation: Activation,
+    residual: bool,
+    rows: usize,
+    order: Order,
+}
+
+const fn case(
+    d: usize,
+    hidden: &'static [usize],
+    activation: Activation,
+    residual: bool,
+    rows: usize,
+    order: Order,
+) -> Case {
+    Case { d, hidden, activation, residual, rows, order }
+}
+
+use Activation::{Elu, Relu, Softplus, Tanh};
+use Order::{Forward, Random, Reverse};
+
+/// Small and odd: one row, fewer rows and units than a warp, widths that are no multiple of anything, more than 128 rows.
+const CASES: &[Case] = &[
+    case(1, &[5, 9], Elu, true, 7, Forward),
+    case(2, &[5, 9], Softplus, false, 33, Reverse),
+    case(3, &[33, 17, 40], Elu, true, 33, Random(1)),
+    case(3, &[64, 64], Tanh, false, 130, Forward),
+    case(3, &[1], Softplus, true, 1, Reverse),
+    case(4, &[33, 17, 40], Tanh, true, 33, Reverse),
+    case(5, &[64, 64], Softplus, true, 7, Random(2)),
+    case(7, &[33, 17, 40], Tanh, false, 33, Forward),
+    case(20, &[33, 17, 40], Softplus, true, 7, Reverse),
+    case(20, &[5, 9], Tanh, false, 33, Random(3)),
+    case(2, &[129], Elu, true, 130, Random(4)),
+    // Two column tiles of a block.
+    case(3, &[520, 9], Tanh, true, 9, Forward),
+    // Rows that do not fit by eights, Hessians that do not fit.
+    case(3, &[1300, 9], Softplus, true, 3, Reverse),
+];
+
+struct Prepared {
+    networks: Networks,
+    state: State<f32>,
+    x: Vec<f32>,
+    /// The same in f64.
+    exact: Geodesic<f64>,
+    chunks: Vec<Chunk<f64>>,
+    stream: Stream,
+    /// Dropped last.
+    emulator: Session,
+}
+
+fn wide(values: &[f32]) -> Vec<f64> {
+    crate::real::widen(values)
+}
+
+fn normals(stream: &mut Stream, n: usize) -> Vec<f32> {
+    (0..n).map(|_| stream.normal() as f32).collect()
+}
+
+fn architecture(case: &Case) -> Architecture {
+    let phi = Mlp::new(case.d, case.hidden, case.d, Relu).unwrap();
+    let f = Mlp::new(case.d, case.hidden, 1, case.activation).unwrap();
+    Architecture { phi, f, residual: case.residual }
+}
+
+fn prepare(case: &Case) -> Prepared {
+    let emulator = session(case.order);
+    let device = Device::open(0).unwrap();
+    let architecture = architecture(case);
+    let mut stream = Stream::new(5, Purpose::Initialisation, [case.d as u32, case.rows as u32, 0]);
+    let settings = Settings { initial_variance: 1.0, ..Settings::fast() };
+    let mut geodesic: Geodesic<f32> = Geodesic::random(&architecture, &settings, &mut stream);
+    // Biases and last layers are not those of a start.
+    let quadratic = architecture.quadratic();
+    for p in geodesic.phi.iter_mut().chain(&mut geodesic.f[..quadratic.start]) {
+        *p += 0.1 * stream.normal() as f32;
+    }
+    let x = normals(&mut stream, case.rows * case.d);
+    let exact =
+        Geodesic { architecture: architecture.clone(), phi: wide(&geodesic.phi), f: wide(&geodesic.f) };
+    let mut chunks = chunks(&architecture, case.rows);
+    for c in &mut chunks {
+        c.x = wide(&x[c.first * case.d..(c.first + c.rows) * case.d]);
+        c.forward(&exact);
+        c.hessian(&exact);
+    }
+    let state = State::new(geodesic, vec![0.0; 2], [0.0; 2]);
+    let mut networks = Networks::new(&device, &architecture, case.rows).unwrap();
+    networks.upload(&state).unwrap();
+    device.copy_into(&x, &mut networks.x).unwrap();
+    networks.forward().unwrap();
+    Prepared { networks, state, x, exact, chunks, stream, emulator }
+}
+
+impl Prepared {
+    fn gather(&self, of: impl Fn(&Chunk<f64>) -> &[f64]) -> Vec<f64> {
+        self.chunks.iter().flat_map(|c| of(c).to_vec()).collect()
+    }
+
+    fn read(&self, buffer: &Buffer<f32>) -> Vec<f32> {
+        self.networks.device.download(buffer).unwrap()
+    }
+}
+
+#[track_caller]
+fn close(got: &[f32], exact: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(got.len(), exact.len(), "{what}");
+    let size = exact.iter().fold(0.0f64, |a, b| a.max(b.abs()));
+    for (k, (&a, &b)) in got.iter().zip(exact).enumerate() {
+        assert!((f64::from(a) - b).abs() <= tolerance * size, "{what} [{k}]: {a} {b}, of {size}");
+    }
+}
+
+#[test]
+fn points_and_velocities() {
+    for case in CASES {
+        let p = prepare(case);
+        close(&p.read(&p.networks.u), &p.gather(|c| &c.u), 1e-5, "u");
+        close(&p.read(&p.networks.v), &p.gather(|c| &c.v), 1e-5, "v");
+        // The same without keeping anything, in blocks that go on with further rows; bit for bit.
+        let n = &p.networks;
+        let mut evaluator = Evaluator::new(&n.device, &n.weights.architecture, 9.min(case.rows)).unwrap();
+        let (mut u, mut v) = (n.device.zeros(p.x.len()).unwrap(), n.device.zeros(p.x.len()).unwrap());
+        evaluator.evaluate(&n.weights, &n.x, case.rows, &mut u, &mut v).unwrap();
+        assert_eq!(p.read(&u), p.read(&n.u));
+        assert_eq!(p.read(&v), p.read(&n.v));
+    }
+}
+
+/// Every activation on both sides of 0, far out, and at NaN.
+#[test]
+fn activations_of_one_unit() {
+    let _emulator = session(Forward);
+    let device = Device::open(0).unwrap();
+    let x: Vec<f32> = [-60.0, -9.0, -1.0, -1e-3, 0.0, 1e-3, 0.7, 9.0, 60.0, f32::NAN].to_vec();
+    for activation in [Relu, Elu, Softplus, Tanh] {
+        // f = σ(u), φ = id.
+        let phi = Mlp::new(1, &[1], 1, Relu).unwrap();
+        let f = Mlp::new(1, &[1], 1, activation).unwrap();
+        let architecture = Architecture { phi, f, residual: true };
+        let geodesic = Geodesic {
+            phi: vec![0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+            f: vec![1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+            architecture: architecture.clone(),
+        };
+        let mut networks = Networks::new(&device, &architecture, x.len()).unwrap();
+        networks.upload(&State::new(geodesic, vec![], [0.0; 2])).unwrap();
+        device.copy_into(&x, &mut networks.x).unwrap();
+        networks.forward().unwrap();
+        networks.extremes().unwrap();
+        let v = device.download(&networks.v).unwrap();
+        let hessians = device.download(&networks.spectrum.hessians).unwrap();
+        for ((&x, v), h) in x.iter().zip(v).zip(hessians) {
+            let [_, first, second, _] = activation.derivatives(f64::from(x));
+            if x.is_nan() {
+                assert!(activation == Relu || v.is_nan() || h.is_nan() || activation == Elu);
+                continue;
+            }
+            assert!((f64::from(v) - first).abs() < 1e-6, "{activation:?} {x}: {v} {first}");
+            assert!((f64::from(h) - second).abs() < 1e-6, "{activation:?} {x}: {h} {second}");
+        }
+    }
+}
+
+#[test]
+fn extreme_eigenvalues() {
+    for case in CASES {
+        let d = case.d;
+        let mut p = prepare(case);
+        p.networks.extremes().unwrap();
+        check_extremes(&p, d, d <= DIRECT, 1e-5);
+        // In two parts, the second of them first: the same values.
+        let whole = p.networks.device.download(&p.networks.extremes).unwrap();
+        p.networks.further_extremes(1000).unwrap();
+        assert_eq!(p.networks.device.download(&p.networks.extremes).unwrap(), whole);
+    }
+}
+
+/// `full`: every Hessian's whole spectrum was searched.
+fn check_extremes(p: &Prepared, d: usize, full: bool, tolerance: f64) {
+    let got = p.networks.device.download(&p.networks.extremes).unwrap();
+    let u = p.read(&p.networks.u);
+    let hessians = p.gather(|c| &c.hessians);
+    let all: Vec<Vec<f64>> = hessians.chunks_exact(d * d).map(|h| crate::linalg::eigen(h, d).0).collect();
+    let low = all.iter().map(|e| e[0]).fold(f64::INFINITY, f64::min);
+    let high = all.iter().map(|e| e[d - 1]).fold(f64::NEG_INFINITY, f64::max);
+    let size = low.abs().max(high.abs());
+    for (end, exact) in [low, high].into_iter().enumerate() {
+        let (value, row) = (got[end], got[2 + end] as usize);
+        // Ritz values lie inside the spectrum.
+        let loose = if full { tolerance } else { 1e-3 };
+        assert!((value - exact).abs() < loose * size, "{d} {end}: {value} {exact}");
+        let vector = &got[4 + end * d..][..d];
+        assert!((vector.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12);
+        // An eigenvector of that row's Hessian.
+        let h = &hessians[row * d * d..(row + 1) * d * d];
+        let off = h.chunks_exact(d).zip(vector).map(|(h, v)| {
+            let product: f64 = h.iter().zip(vector).map(|(h, v)| h * v).sum();
+            (product - value * v).powi(2)
+        });
+        let off = off.sum::<f64>().sqrt();
+        assert!(off < if full { tolerance } else { 0.05 } * size, "{d} {end}: {off} of {size}");
+        let at = &got[4 + 2 * d + end * d..][..d];
+        assert_eq!(at, wide(&u[row * d..(row + 1) * d]));
+    }
+}
+
+/// One row that is not finite shows, wherever it is; ties go to the first row.
+#[test]
+fn a_row_that_is_not_a_number_wins() {
+    for (d, place) in [(1, 0), (3, 4), (4, 10), (7, 2), (20, 5)] {
+        let case = case(d, &[6], Tanh, true, 11, Random(7));
+        let mut p = prepare(&case);
+        let mut x = p.x.clone();
+        x[place * d] = f32::NAN;
+        p.networks.device.copy_into(&x, &mut p.networks.x).unwrap();
+        p.networks.forward().unwrap();
+        p.networks.extremes().unwrap();
+        let got = p.networks.device.download(&p.networks.extremes).unwrap();
+        assert!(got[0].is_nan() && got[1].is_nan(), "{d}: {got:?}");
+        assert_eq!(&got[2..4], &[place as f64; 2]);
+        // A later part of a sample does not hide it.
+        p.networks.device.copy_into(&p.x, &mut p.networks.x).unwrap();
+        p.networks.forward().unwrap();
+        p.networks.further_extremes(11).unwrap();
+        assert!(p.networks.device.download(&p.networks.extremes).unwrap()[0].is_nan());
+        // The same rows throughout.
+        let row = p.x[..d].to_vec();
+        p.networks.device.copy_into(&row.repeat(11), &mut p.networks.x).unwrap();
+        p.networks.forward().unwrap();
+        p.networks.extremes().unwrap();
+        assert_eq!(p.networks.device.download(&p.networks.extremes).unwrap()[2..4], [0.0, 0.0]);
+    }
+}
+
+#[test]
+fn gradients() {
+    for case in CASES {
+        for factors in [[0.0, 0.0], [0.7, -0.4], [0.0, 1.3]] {
+            let d = case.d;
+            let mut p = prepare(case);
+            let n = case.rows * d;
+            let (bar_u, bar_v) = (normals(&mut p.stream, n), normals(&mut p.stream, n));
+            let device = p.networks.device.clone();
+            device.copy_into(&bar_u, &mut p.networks.bar_u).unwrap();
+            device.copy_into(&bar_v, &mut p.networks.bar_v).unwrap();
+            device.copy_into(&factors, &mut p.networks.factors).unwrap();
+            p.networks.extremes().unwrap();
+            p.networks.eigenvalue_gradient().unwrap();
+            p.networks.backward().unwrap();
+
+            let a = p.exact.architecture.clone();
+            let (mut d_phi, mut d_f) = (vec![0.0; a.phi_parameters()], vec![0.0; a.f_parameters()]);
+            let mut d_eigen = d_f.clone();
+            let (mut bar_u, bar_v) = (wide(&bar_u), wide(&bar_v));
+            let found = device.download(&p.networks.extremes).unwrap();
+            for (end, factor) in factors.into_iter().enumerate().filter(|(_, f)| *f != 0.0) {
+                let (vector, u) = (&found[4 + end * d..][..d], &found[4 + 2 * d + end * d..][..d]);
+                let mut pull = vec![0.0; d];
+                let f = &p.exact.f;
+                Jets::new(&a.f).eigenvalue_gradient(&a.f, f, (u, vector), factor, &mut d_eigen, &mut pull);
+                let row = found[2 + end] as usize;
+                bar_u[row * d..][..d].iter_mut().zip(&pull).for_each(|(b, p)| *b += p);
+                for (k, s) in d_eigen[a.quadratic()].iter_mut().enumerate() {
+                    *s += factor * vector[k / d] * vector[k % d];
+                }
+            }
+            for c in &mut p.chunks {
+                let at = c.first * d..(c.first + c.rows) * d;
+                c.bar_u.copy_from_slice(&bar_u[at.clone()]);
+                c.bar_v.copy_from_slice(&bar_v[at]);
+                c.backward(&p.exact);
+            }
+            sum_gradients(&a, p.chunks.iter(), &mut d_phi, &mut d_f);
+            d_f.iter_mut().zip(&d_eigen).for_each(|(f, e)| *f += e);
+            let got = p.read(&p.networks.gradient);
+            let (phi, f) = got.split_at(d_phi.len());
+            close(&p.read(&p.networks.bar_u), &p.gather(|c| &c.bar_u), 1e-4, "bar_u");
+            close(phi, &d_phi, 1e-4, "phi");
+            close(f, &d_f, 1e-4, "f");
+        }
+    }
+}
+
+/// The same bits in every order of threads.
+#[test]
+fn results_do_not_depend_on_the_order_of_threads() {
+    let mut seen: Vec<Vec<f32>> = vec![];
+    for order in [Forward, Reverse, Random(5), Random(6)] {
+        let mut p = prepare(&case(3, &[33, 40], Elu, true, 130, order));
+        let (bars, device) = (normals(&mut p.stream, 390), p.networks.device.clone());
+        device.copy_into(&bars, &mut p.networks.bar_u).unwrap();
+        device.copy_into(&bars, &mut p.networks.bar_v).unwrap();
+        device.copy_into(&[0.3, 0.4], &mut p.networks.factors).unwrap();
+        p.networks.extremes().unwrap();
+        p.networks.eigenvalue_gradient().unwrap();
+        p.networks.backward().unwrap();
+        seen.push(p.read(&p.networks.gradient));
+    }
+    assert!(seen.windows(2).all(|w| w[0] == w[1]));
+}
+
+/// Updates and a change of gauge against nn::Adam; the mirror follows.
+#[test]
+fn updates() {
+    for case in [&CASES[2], &CASES[3], &CASES[0]] {
+        let mut p = prepare(case);
+        let device = p.networks.device.clone();
+        let (mut rate, mut rates) = (device.zeros(1).unwrap(), device.zeros(2).unwrap());
+        for step in 0..3 {
+            let gradient = normals(&mut p.stream, p.networks.weights.len());
+            let now = 0.01 / (1.0 + step as f64);
+            device.copy_into(&[now], &mut rate).unwrap();
+            device.copy_into(&gradient, &mut p.networks.gradient).unwrap();
+            p.networks.rates(&rate, &mut rates).unwrap();
+            p.networks.update(&rates).unwrap();
+            let (phi, f) = gradient.split_at(p.state.geodesic.phi.len());
+            p.state.adam_phi.update(now, phi, &mut p.state.geodesic.phi);
+            p.state.adam_f.update(now, f, &mut p.state.geodesic.f);
+            if step == 1 {
+                p.state.rescale(1.7);
+                p.networks.rescale(&device.upload(&[1.7]).unwrap()).unwrap();
+                p.networks.rescale(&device.upload(&[f64::NAN]).unwrap()).unwrap();
+                p.networks.rescale(&device.upload(&[0.0]).unwrap()).unwrap();
+            }
+        }
+        let mut got = p.state.clone();
+        p.networks.download(&mut got).unwrap();
+        let both = |s: &State<f32>| [&s.geodesic.phi[..], &s.geodesic.f].concat();
+        close(&both(&got), &wide(&both(&p.state)), 1e-6, "parameters");
+        for (a, b) in [(&got.adam_phi, &p.state.adam_phi), (&got.adam_f, &p.state.adam_f)] {
+            close(&a.first, &wide(&b.first), 1e-6, "first");
+            close(&a.second, &wide(&b.second), 1e-6, "second");
+            assert_eq!(a.updates, 3);
+        }
+        // A pass reads the mirror.
+        let mut fresh = Networks::new(&device, &architecture(case), case.rows).unwrap();
+        fresh.upload(&got).unwrap();
+        assert_eq!(p.read(&fresh.weights.mirror), p.read(&p.networks.weights.mirror));
+    }
+}
+
+#[test]
+fn layers_too_wide_are_refused() {
+    let _emulator = session(Forward);
+    let device = Device::open(0).unwrap();
+    let problem = Networks::new(&device, &architecture(&case(2, &[20_000], Elu, true, 1, Forward)), 4).err().unwrap();
+    assert!(problem.to_string().contains("20000 units"), "{problem}");
+}
+
+/// A step is launches and nothing else, and one that was recorded does what it did: times, draws and rates come from
+/// device memory.
+#[test]
+fn a_recorded_step_is_the_step() {
+    for case in [&CASES[2], &CASES[8]] {
+        let mut p = prepare(case);
+        let device = p.networks.device.clone();
+        let start = p.state.clone();
+        let bars = normals(&mut p.stream, p.x.len());
+        device.copy_into(&[0.2, -0.3], &mut p.networks.factors).unwrap();
+        let rates = device.upload(&[0.01f32, 1e-9]).unwrap();
+        let c = device.upload(&[1.3]).unwrap();
+        let bar = device.upload(&bars).unwrap();
+        let step = |n: &mut Networks| {
+            device.copy(&bar, &mut n.bar_u)?;
+            device.copy(&bar, &mut n.bar_v)?;
+            n.forward()?;
+            n.extremes()?;
+            n.eigenvalue_gradient()?;
+            n.backward()?;
+            n.update(&rates)?;
+            n.rescale(&c)
+        };
+        let before = p.emulator.counts();
+        (0..3).for_each(|_| step(&mut p.networks).unwrap());
+        let after = p.emulator.counts();
+        assert_eq!(after.launches - before.launches, 3 * 9);
+        assert_eq!(
+            [after.allocations, after.to_device, after.to_host, after.waits],
+            [before.allocations, before.to_device, before.to_host, before.waits]
+        );
+        let mut expected = start.clone();
+        p.networks.download(&mut expected).unwrap();
+        p.networks.upload(&start).unwrap();
+        let mut graph = super::super::Graph::capture(&device, |_| step(&mut p.networks)).unwrap();
+        (0..3).for_each(|_| graph.launch().unwrap());
+        let mut got = start.clone();
+        p.networks.download(&mut got).unwrap();
+        assert_eq!(got, expected);
+        assert_ne!(got, start);
+    }
+}
