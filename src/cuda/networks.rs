@@ -254,16 +254,26 @@ impl Networks {
             let (name, grid) = (pass.kernel("lanczos_8", "lanczos_1"), pass.grid(*m));
             let (table, parameters, mirror) = (&w.table, &w.parameters, &w.mirror);
             let (q, t, both) = (&mut *basis, &mut *tridiagonal, &mut *ends);
-            launch!(
-                device, name, grid, table, parameters, mirror, &*start, store, q, t, both, &rows, &taken, &stride
-            )?;
+            launch!(device, name, grid, table, parameters, mirror, &*start, store, q, t, both, &rows, &taken, &stride)?;
         }
         let n = if tangents.is_some() { d } else { *steps };
         let grid = Grid::new(1, 256).shared(2 * 2 * n * n * 8);
         let (merge, first_row) = (u32::from(first_row.is_some()), first_row.unwrap_or(0));
         launch!(
-            device, "extremes", grid, &w.table, &*u, &*hessians, &*ends, &*basis, &*tridiagonal, &taken, extremes,
-            &rows, &first_row, &merge
+            device,
+            "extremes",
+            grid,
+            &w.table,
+            &*u,
+            &*hessians,
+            &*ends,
+            &*basis,
+            &*tridiagonal,
+            &taken,
+            extremes,
+            &rows,
+            &first_row,
+            &merge
         )
     }
 
@@ -295,7 +305,20 @@ impl Networks {
         let (table, list) = (&*product_table, &*tiles);
         let name = "gradient_products";
         launch!(
-            device, name, grid, table, list, &*store, &*x, &*u, &*bar_u, &*bar_v, &mut *partial, &all, &rows, &part
+            device,
+            name,
+            grid,
+            table,
+            list,
+            &*store,
+            &*x,
+            &*u,
+            &*bar_u,
+            &*bar_v,
+            &mut *partial,
+            &all,
+            &rows,
+            &part
         )?;
         let (name, grid) = ("sum_gradients", Grid::over(n, 256));
         launch!(device, name, grid, &w.table, &*partial, &*jets, &*extremes, &*factors, gradient, &parts)

@@ -90,8 +90,7 @@ fn prepare(case: &Case) -> Prepared {
         *p += 0.1 * stream.normal() as f32;
     }
     let x = normals(&mut stream, case.rows * case.d);
-    let exact =
-        Geodesic { architecture: architecture.clone(), phi: wide(&geodesic.phi), f: wide(&geodesic.f) };
+    let exact = Geodesic { architecture: architecture.clone(), phi: wide(&geodesic.phi), f: wide(&geodesic.f) };
     let mut chunks = chunks(&architecture, case.rows);
     for c in &mut chunks {
         c.x = wide(&x[c.first * case.d..(c.first + c.rows) * case.d]);
