@@ -26,12 +26,11 @@ KERNEL __launch_bounds__(512, 1) eigenvalue_jets(const uint32_t* __restrict__ ta
     const Shape shape{table};
     const Network f = shape.f();
     const unsigned d = shape.dim(), top = f.hidden(), kind = f.activation();
-    const double factor[2] = {factors[0], factors[1]};
-    if (factor[0] == 0.0 && factor[1] == 0.0) return;
+    if (factors[0] == 0.0 && factors[1] == 0.0) return;
     for (unsigned e = threadIdx.x; e < 6 * d; e += blockDim.x) {
         const unsigned row = e / d, end = row / 3, jet = row % 3, c = e % d;
         float value = 0.0f;
-        if (factor[end] != 0.0) {
+        if (factors[end] != 0.0) {
             if (jet == 0) value = static_cast<float>(result[4 + 2 * d + end * d + c]);
             if (jet == 1) value = static_cast<float>(result[4 + end * d + c]);
         }
@@ -65,7 +64,7 @@ KERNEL __launch_bounds__(512, 1) eigenvalue_jets(const uint32_t* __restrict__ ta
     const float* const w = parameters + f.weights(top + 1);
     for (unsigned e = threadIdx.x; e < 6 * f.size(top); e += blockDim.x) {
         const unsigned row = e / f.size(top), c = e % f.size(top);
-        now[row * stride + c] = row % 3 == 0 ? static_cast<float>(factor[row / 3]) * w[c] : 0.0f;
+        now[row * stride + c] = row % 3 == 0 ? static_cast<float>(factors[row / 3]) * w[c] : 0.0f;
     }
     __syncthreads();
     for (unsigned l = top; l > 0; --l) {
@@ -95,6 +94,6 @@ KERNEL __launch_bounds__(512, 1) eigenvalue_jets(const uint32_t* __restrict__ ta
     // γ_0; both ends may be the same row.
     for (unsigned c = threadIdx.x; c < d; c += blockDim.x)
         for (unsigned end = 0; end < 2; ++end)
-            if (factor[end] != 0.0) bar_u[static_cast<uint64_t>(result[2 + end]) * d + c] += now[(end * 3 + 2) * stride + c];
+            if (factors[end] != 0.0) bar_u[static_cast<uint64_t>(result[2 + end]) * d + c] += now[(end * 3 + 2) * stride + c];
 }
 REGISTER(eigenvalue_jets)

@@ -26,45 +26,28 @@ KERNEL fill_mirror(const uint32_t* __restrict__ table, const float* __restrict__
 }
 REGISTER(fill_mirror)
 
-// rates = { step, floor } of the coming update: rate √(1 − β₂ᵗ) / (1 − β₁ᵗ), ε √(1 − β₂ᵗ), t = updates + 1. One thread.
-KERNEL adam_rates(const double* __restrict__ rate, const uint64_t* __restrict__ updates, float* __restrict__ rates) {
-    const double t = static_cast<double>(*updates + 1), c1 = 1.0 - pow(0.9, t), c2 = sqrt(1.0 - pow(0.999, t));
-    rates[0] = static_cast<float>(*rate * c2 / c1);
-    rates[1] = static_cast<float>(1e-8 * c2);
-}
-REGISTER(adam_rates)
-
-// m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², p ← p − step m / (√v + floor), and the mirror follows. Counts the update.
+// m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², p ← p − step m / (√v + floor) with rates = { step, floor }; then f ← c f
+// with c = *scale: the parameters in which f is linear times c, their moments by 1/c and 1/c². The mirror follows.
+// Nothing where flags[0] is 0: a step has failed.
 KERNEL update_networks(const uint32_t* __restrict__ table, const float* __restrict__ gradient, float* __restrict__ parameters,
                        float* __restrict__ mirror, float* __restrict__ first, float* __restrict__ second,
-                       const float* __restrict__ rates, uint64_t* __restrict__ updates) {
+                       const float* __restrict__ rates, const double* __restrict__ scale, const uint32_t* __restrict__ flags) {
     const Shape shape{table};
     const unsigned p = blockIdx.x * blockDim.x + threadIdx.x;
-    if (p == 0) *updates += 1;
-    if (p >= shape.parameters()) return;
+    if (p >= shape.parameters() || flags[0] == 0) return;
     const float g = gradient[p];
-    const float m = 0.9f * first[p] + 0.1f * g;
-    const float v = 0.999f * second[p] + 0.001f * g * g;
-    const float value = parameters[p] - rates[0] * m / (sqrtf(v) + rates[1]);
+    float m = 0.9f * first[p] + 0.1f * g;
+    float v = 0.999f * second[p] + 0.001f * g * g;
+    float value = parameters[p] - rates[0] * m / (sqrtf(v) + rates[1]);
+    if (p >= shape.last()) {
+        const double c = *scale;
+        value *= static_cast<float>(c);
+        m *= static_cast<float>(1.0 / c);
+        v *= static_cast<float>(1.0 / (c * c));
+    }
     first[p] = m;
     second[p] = v;
     parameters[p] = value;
     mirror[mirrored(shape, p)] = value;
 }
 REGISTER(update_networks)
-
-// f ← c f: the parameters in which f is linear times c, their moments by 1/c and 1/c². Nothing unless c is finite and positive.
-KERNEL rescale_networks(const uint32_t* __restrict__ table, const double* __restrict__ factor, float* __restrict__ parameters,
-                        float* __restrict__ mirror, float* __restrict__ first, float* __restrict__ second) {
-    const Shape shape{table};
-    const double c = *factor;
-    if (!(c > 0.0 && c - c == 0.0)) return;
-    const unsigned p = shape.last() + blockIdx.x * blockDim.x + threadIdx.x;
-    if (p >= shape.parameters()) return;
-    // w has one output and S is symmetric: both lie in the mirror as they do here.
-    const float value = parameters[p] * static_cast<float>(c);
-    parameters[p] = mirror[p] = value;
-    first[p] *= static_cast<float>(1.0 / c);
-    second[p] *= static_cast<float>(1.0 / (c * c));
-}
-REGISTER(rescale_networks)

@@ -45,10 +45,9 @@ pub(crate) struct Networks {
     pub extremes: Buffer<f64>,
     /// ∂L/∂(parameters of φ, then of f).
     pub gradient: Buffer<f32>,
-    /// Adam's moments and the number of updates done.
+    /// Adam's moments.
     pub first: Buffer<f32>,
     pub second: Buffer<f32>,
-    pub updates: Buffer<u64>,
     m: usize,
     pass: Rows,
     spectrum: Spectrum,
@@ -173,7 +172,6 @@ impl Networks {
             gradient: device.zeros(n)?,
             first: device.zeros(n)?,
             second: device.zeros(n)?,
-            updates: device.zeros(1)?,
             m,
             pass: Rows::new(architecture)?,
             spectrum: Spectrum::new(device, architecture, m)?,
@@ -198,11 +196,10 @@ impl Networks {
         let join = |a: &[f32], b: &[f32]| [a, b].concat();
         let (phi, f) = (&state.adam_phi, &state.adam_f);
         self.device.copy_into(&join(&phi.first, &f.first), &mut self.first)?;
-        self.device.copy_into(&join(&phi.second, &f.second), &mut self.second)?;
-        self.device.copy_into(&[f.updates], &mut self.updates)
+        self.device.copy_into(&join(&phi.second, &f.second), &mut self.second)
     }
 
-    /// Networks and their moments to the host. Waits.
+    /// Networks and their moments to the host; the number of updates is the caller's. Waits.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -211,11 +208,9 @@ impl Networks {
         let split = state.geodesic.phi.len();
         let first = self.device.download(&self.first)?;
         let second = self.device.download(&self.second)?;
-        let updates = self.device.download(&self.updates)?[0];
         for (adam, at) in [(&mut state.adam_phi, 0..split), (&mut state.adam_f, split..first.len())] {
             adam.first.copy_from_slice(&first[at.clone()]);
             adam.second.copy_from_slice(&second[at]);
-            adam.updates = updates;
         }
         Ok(())
     }
@@ -324,26 +319,13 @@ impl Networks {
         launch!(device, name, grid, &w.table, &*partial, &*jets, &*extremes, &*factors, gradient, &parts)
     }
 
-    /// `rates` ← step and floor of the coming update at this rate (a number in device memory), as `nn::Adam` has them.
-    pub fn rates(&mut self, rate: &Buffer<f64>, rates: &mut Buffer<f32>) -> Result<()> {
-        launch!(self.device, "adam_rates", Grid::new(1, 1), rate, &self.updates, rates)
-    }
-
-    /// One update of both networks by [`Networks::gradient`]; `rates` are step and floor, in device memory. Counts it.
-    pub fn update(&mut self, rates: &Buffer<f32>) -> Result<()> {
-        let Networks { device, weights: w, gradient, first, second, updates, .. } = self;
+    /// One update of both networks by [`Networks::gradient`], and the change of gauge (D11 d). From device memory: Adam's
+    /// step and floor, the factor c of f ← c f (1 for none), and `flags`, whose first being 0 leaves all as it is.
+    pub fn update(&mut self, rates: &Buffer<f32>, scale: &Buffer<f64>, flags: &Buffer<u32>) -> Result<()> {
+        let Networks { device, weights: w, gradient, first, second, .. } = self;
         let grid = Grid::over(w.len(), 256);
         let Weights { table, parameters, mirror, .. } = w;
         let name = "update_networks";
-        launch!(device, name, grid, &*table, &*gradient, parameters, mirror, first, second, rates, updates)
-    }
-
-    /// f ← c f with the moments (D11 d), c in device memory; nothing unless it is finite and positive.
-    pub fn rescale(&mut self, c: &Buffer<f64>) -> Result<()> {
-        let Networks { device, weights: w, first, second, .. } = self;
-        let range = w.architecture.linear_in_f();
-        let Weights { table, parameters, mirror, .. } = w;
-        let name = "rescale_networks";
-        launch!(device, name, Grid::over(range.len(), 256), &*table, c, parameters, mirror, first, second)
+        launch!(device, name, grid, &*table, &*gradient, parameters, mirror, first, second, rates, scale, flags)
     }
 }
