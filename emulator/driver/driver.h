@@ -74,7 +74,9 @@ Driver& driver();
 
 // A call that needs the context: its answer if it cannot go on, for failed kernels and lost devices too.
 int ready();
-// As `ready`, for calls that a capture forbids; one that is under way on this thread is spoilt.
+// For calls that a capture forbids: one that is under way on this thread is spoilt.
+int outside_capture();
+// Both.
 int ready_outside_capture();
 #define READY(check)                                    \
     std::lock_guard lock(driver::driver().mutex);       \

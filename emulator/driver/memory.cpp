@@ -95,12 +95,12 @@ ENTRY cuMemAllocAsync(uint64_t* place, size_t bytes, Stream*) {
 
 // Memory is given back even when a kernel has failed: the emulator's tests go on.
 ENTRY cuMemFree_v2(uint64_t place) {
-    std::lock_guard lock(driver::driver().mutex);
+    READY(outside_capture());
     return release(place);
 }
 
 ENTRY cuMemFreeAsync(uint64_t place, Stream*) {
-    std::lock_guard lock(driver::driver().mutex);
+    READY(outside_capture());
     return release(place);
 }
 

@@ -25,11 +25,15 @@ int submit(Stream* stream, std::function<int()> work) {
     return Success;
 }
 
-int ready_outside_capture() {
-    if (const int code = ready()) return code;
+int outside_capture() {
     if (!capturing) return Success;
     capturing->spoilt = true;
     return CaptureUnsupported;
+}
+
+int ready_outside_capture() {
+    const int code = ready();
+    return code ? code : outside_capture();
 }
 
 }  // namespace driver

@@ -58,7 +58,8 @@ impl Device {
         (0..count).map(|index| describe(index, driver).map_err(failed)).collect()
     }
 
-    /// The `index`-th GPU, with the kernels loaded.
+    /// The `index`-th GPU, with the kernels loaded. The driver compiles them for the GPU, which takes seconds the first
+    /// time; it keeps what it made for the next.
     ///
     /// # Errors
     /// [`Error::Device`] without a driver, with one older than CUDA 12.0, without such a GPU, with one older than

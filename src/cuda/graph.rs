@@ -4,7 +4,7 @@
 use super::device::Device;
 use crate::error::Result;
 use cudarc::driver::CudaGraph;
-use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode, CUstreamCaptureStatus as Status};
 
 /// Launches, copies within the device and clearings, in order.
 ///
@@ -21,7 +21,8 @@ unsafe impl Send for Graph {}
 #[allow(dead_code)]
 impl Graph {
     /// Records what `work` puts into the stream; nothing of it runs now. In `work` nothing may be allocated or freed,
-    /// and the host may neither read nor write the device nor wait for it.
+    /// and the host may neither read nor write the device nor wait for it. Its kernels should have run before: a driver
+    /// may load a kernel at its first launch, which it does not like to do here.
     ///
     /// # Errors
     /// Those of `work`, or [`Error::Device`](crate::Error::Device) if it did what a capture forbids or nothing at all.
@@ -31,8 +32,12 @@ impl Graph {
         // Other threads go on with what they do.
         stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(failed)?;
         let done = work(device);
-        // Ended in any case, or the stream would be of no more use.
-        let ended = stream.end_capture(CUgraphInstantiate_flags(0));
+        // Ended in any case, or the stream would be of no more use; an error that was kept from a drop comes first.
+        let end = || stream.end_capture(CUgraphInstantiate_flags(0));
+        let ended = end();
+        if ended.is_err() && !matches!(stream.capture_status(), Ok(Status::CU_STREAM_CAPTURE_STATUS_NONE)) {
+            let _ = end();
+        }
         done?;
         let graph = ended.map_err(failed)?;
         let graph =

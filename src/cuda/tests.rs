@@ -310,6 +310,14 @@ fn what_a_capture_forbids_is_refused() {
     says(Graph::capture(&device, |d| d.zeros::<f32>(1).map(|_| ())), forbidden);
     says(Graph::capture(&device, |d| d.download(&buffer).map(|_| ())), forbidden);
     says(Graph::capture(&device, |d| d.copy_into(&[1.0], &mut buffer)), forbidden);
+    let gone = device.zeros::<f32>(1).unwrap();
+    says(
+        Graph::capture(&device, |_| {
+            drop(gone);
+            Ok(())
+        }),
+        forbidden,
+    );
     // Who does not look at the answer finds the capture spoilt.
     says(
         Graph::capture(&device, |d| {
