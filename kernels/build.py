@@ -43,7 +43,7 @@ def installed(*where):
 
 
 def fetch(into):
-    """Installs the wheel into a directory, with this interpreter's pip or, where it has none, that of a new environment."""
+    """Installs the wheel into a directory, with this interpreter's pip or, where it has none, a new environment's."""
     with tempfile.TemporaryDirectory() as room:
         python = sys.executable
         if subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode != 0:
@@ -119,7 +119,8 @@ def needs(log):
     found = {}
     for part in re.split(r"Compiling entry function '", log)[1:]:
         # Functions that were not inlined are reported with their kernel.
-        frames = [tuple(map(int, f)) for f in re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)]
+        frame = r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+        frames = [tuple(map(int, f)) for f in re.findall(frame, part)]
         registers = re.search(r"Used (\d+) registers", part)
         shared = re.search(r"(\d+) bytes smem", part)
         found[part.split("'")[0]] = (
@@ -151,9 +152,10 @@ def over(library, report):
         for kernel, (registers, spilled, stack, shared) in sorted(needs(log).items()):
             seen.add(kernel)
             if report:
-                print(f"{architecture} {kernel:32} {registers:4} registers {spilled:5} spilled {stack:6} stack {shared:6} shared")
-            most = table.get(kernel, table["*"])
-            for what, need, may in zip(("registers", "bytes spilled", "bytes of stack"), (registers, spilled, stack), most):
+                numbers = f"{registers:4} registers {spilled:5} spilled {stack:6} stack {shared:6} shared"
+                print(f"{architecture} {kernel:32} {numbers}")
+            needed = {"registers": registers, "bytes spilled": spilled, "bytes of stack": stack}
+            for (what, need), may in zip(needed.items(), table.get(kernel, table["*"])):
                 if need > may:
                     wrong.append(f"{architecture} {kernel}: {need} {what}, {may} allowed (kernels/limits.txt)")
     wrong += [f"{name}: in kernels/limits.txt, but no kernel" for name in table if name != "*" and name not in seen]

@@ -11,3 +11,5 @@
 #include "interval.cu"
 #include "terms.cu"
 #include "times.cu"
+#include "sinkhorn.cu"
+#include "divergence.cu"

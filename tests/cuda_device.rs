@@ -35,7 +35,7 @@ fn the_cpu_goes_on_without_a_device() {
         emulator.reset();
     }
     emulator.inject(Fault::Lost(0));
-    assert!(problem(Device::open(0)).contains("the GPU was lost"));
+    assert!(problem(Device::open(0)).contains("the GPU cannot be reached"));
     assert_eq!(cpu(), before);
     emulator.reset();
     let device = Device::open(0).unwrap();

@@ -1,5 +1,5 @@
-// What the parts of the stand-in driver share. Every call that cudarc's safe interface makes is here under the name that
-// it has in libcuda; each does at once what a GPU does later, and reports failed kernels as late as a GPU does.
+// What the parts of the stand-in driver share. Every call that cudarc's safe interface makes is here under the name
+// that it has in libcuda; each does at once what a GPU does later, and reports failed kernels as late as a GPU does.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -203,7 +203,8 @@ void Runner::stuck() {
     for (const Thread& t : threads_) ++at[static_cast<int>(t.state)];
     char text[200];
     snprintf(text, sizeof text,
-             "deadlock in block %u,%u,%u: %u threads wait at __syncthreads, %u in a warp collective, %u at a grid barrier",
+             "deadlock in block %u,%u,%u: %u threads wait at __syncthreads, %u in a warp collective, "
+             "%u at a grid barrier",
              here.block_index.x, here.block_index.y, here.block_index.z, at[static_cast<int>(State::AtBlock)],
              at[static_cast<int>(State::AtWarp)], at[static_cast<int>(State::AtGrid)]);
     error_ = text;

@@ -1,8 +1,9 @@
-// CUDA C++ as far as the kernels use it, for a compiler of the CPU. What is missing here is added when a kernel wants it.
+// CUDA C++ as far as the kernels use it, for a compiler of the CPU. What is missing here is added when a kernel wants
+// it.
 //
-// What differs from a GPU: threads of a block take turns and give way only at barriers and collectives, so races between
-// such points do not show by themselves (the order of threads is therefore varied); functions like expf are those of the
-// C library; __shared__ arrays keep what the block before left in them, dynamic shared memory holds NaNs.
+// What differs from a GPU: threads of a block take turns and give way only at barriers and collectives, so races
+// between such points do not show by themselves (the order of threads is therefore varied); functions like expf are
+// those of the C library; __shared__ arrays keep what the block before left in them, dynamic shared memory holds NaNs.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -68,7 +69,8 @@ static inline void __threadfence() { std::atomic_thread_fence(std::memory_order_
 static inline void __threadfence_block() { __threadfence(); }
 static inline void grid_sync(unsigned* counter, unsigned blocks) {
     // Read as the GPU would, so that a counter that is not there is found.
-    if (*static_cast<volatile unsigned*>(counter) & 0x7fffffffu) emulator::fail("the counter of grid_sync was not zeroed");
+    const unsigned before = *static_cast<volatile unsigned*>(counter);
+    if (before & 0x7fffffffu) emulator::fail("the counter of grid_sync was not zeroed");
     emulator::grid_barrier(blocks);
 }
 

@@ -1,4 +1,4 @@
-// Kernels that do what a kernel must not, and one that shows the order of threads: for the tests of the emulator itself.
+// Kernels that do what a kernel must not, and some that show how threads and blocks run: for the tests of the emulator.
 #define KERNELS_FOR_TESTS true
 #include "cuda_on_cpu.h"
 

@@ -1,8 +1,8 @@
 //! A stand-in for the CUDA driver that runs the project's kernels, and the host code around them, on the CPU. For tests
 //! only: small sizes, no word about speed.
 //!
-//! The library that it builds answers to the name under which the driver is looked for, has the calls that cudarc makes,
-//! and holds the very sources of `kernels/`, compiled for the CPU. Each CUDA thread is a fiber; the threads of a block
+//! The library that it builds answers to the name under which the driver is looked for, has the calls that cudarc
+//! makes, and holds the very sources of `kernels/`, compiled for the CPU. Each CUDA thread is a fiber; the threads of a block
 //! take turns in the order of their numbers, in reverse, or at random, and what a kernel gives must not depend on it.
 //! It finds deadlocks, collectives that lanes of a warp meet differently, copies outside of memory, writes next to
 //! memory, and use of memory that nobody wrote (it holds NaNs); built with a sanitizer, every access outside. It does

@@ -50,7 +50,7 @@ impl Device {
     /// [`Error::Device`] without a driver, with one that is too old, or without a GPU; it says which and what to do.
     pub fn list() -> Result<Vec<Gpu>> {
         let driver = probe("cuda")?;
-        let failed = |e| failure::error("cuda", "the GPUs cannot be listed", e);
+        let failed = |e| failure::at_opening("cuda", "the GPUs cannot be listed", e);
         let count = result::device::get_count().map_err(failed)?;
         if count == 0 {
             return Err(failed(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)));
@@ -66,7 +66,7 @@ impl Device {
     pub fn open(index: usize) -> Result<Self> {
         let label = format!("cuda:{index}");
         let driver = probe(&label)?;
-        let failed = |what: &str, e: DriverError| failure::error(&label, what, e);
+        let failed = |what: &str, e: DriverError| failure::at_opening(&label, what, e);
         let count = result::device::get_count().map_err(|e| failed("it cannot be opened", e))?;
         if count == 0 {
             return Err(failed("it cannot be opened", DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)));
@@ -151,7 +151,7 @@ impl Device {
     }
 
     pub(crate) fn failed(&self, doing: &str, e: DriverError) -> Error {
-        failure::error(&self.label, doing, e)
+        failure::in_use(&self.label, doing, e)
     }
 
     pub(crate) fn error(&self, problem: impl Into<String>) -> Error {
@@ -170,7 +170,7 @@ fn probe(label: &str) -> Result<i32> {
     let mut version = 0;
     // SAFETY: writes one int; every driver has it, and it may be asked before the driver is set up.
     let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
-    asked.map_err(|e| failure::error(label, "the driver does not say its version", e))?;
+    asked.map_err(|e| failure::at_opening(label, "the driver does not say its version", e))?;
     if version < OLDEST_DRIVER {
         let (major, minor) = split(version);
         let (least, _) = split(OLDEST_DRIVER);
@@ -179,7 +179,7 @@ fn probe(label: &str) -> Result<i32> {
             format!("the NVIDIA driver knows CUDA {major}.{minor}, {least}.0 is needed; update it or use --device cpu"),
         ));
     }
-    result::init().map_err(|e| failure::error(label, "the driver does not start", e))?;
+    result::init().map_err(|e| failure::at_opening(label, "the driver does not start", e))?;
     Ok(version)
 }
 
@@ -209,7 +209,8 @@ fn describe(index: i32, driver: i32) -> std::result::Result<Gpu, DriverError> {
         problem: old.then(|| {
             let (major, minor) = capability;
             format!(
-                "its compute capability is {major}.{minor}, {least}.{exact} (Volta) is needed; choose another GPU or --device cpu"
+                "its compute capability is {major}.{minor}, {least}.{exact} (Volta) is needed; \
+                 choose another GPU or --device cpu"
             )
         }),
     })

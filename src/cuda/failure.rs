@@ -8,9 +8,16 @@ pub(super) const OLDEST_DRIVER: i32 = 12_000;
 /// The oldest GPU that runs them: Volta.
 pub(super) const OLDEST_CAPABILITY: (i32, i32) = (7, 0);
 
-/// An error for a device as it was asked for.
-pub(super) fn error(device: &str, doing: &str, e: DriverError) -> Error {
-    Error::device(device, format!("{doing}: {} ({})", meaning(e.0), text(e)))
+/// An error of a device that is in use.
+pub(super) fn in_use(device: &str, doing: &str, e: DriverError) -> Error {
+    Error::device(device, format!("{doing}: {} ({})", fatal(e.0).unwrap_or_else(|| meaning(e.0)), text(e)))
+}
+
+/// An error of a device that is being looked for or opened, when nothing has been computed on it yet.
+pub(super) fn at_opening(device: &str, doing: &str, e: DriverError) -> Error {
+    let unreached = "the GPU cannot be reached; look at nvidia-smi, or use --device cpu";
+    let said = if fatal(e.0).is_some() { unreached } else { meaning(e.0) };
+    Error::device(device, format!("{doing}: {said} ({})", text(e)))
 }
 
 /// The driver's own words, in one line.
@@ -21,6 +28,37 @@ fn text(e: DriverError) -> String {
         Some(words) => format!("{name}, {words}"),
         None => name,
     }
+}
+
+/// What ends all use of the device in this process, in words.
+fn fatal(code: Code) -> Option<&'static str> {
+    Some(match code {
+        Code::CUDA_ERROR_LAUNCH_FAILED
+        | Code::CUDA_ERROR_ILLEGAL_ADDRESS
+        | Code::CUDA_ERROR_MISALIGNED_ADDRESS
+        | Code::CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | Code::CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | Code::CUDA_ERROR_INVALID_PC
+        | Code::CUDA_ERROR_HARDWARE_STACK_ERROR
+        | Code::CUDA_ERROR_ASSERT => {
+            "a kernel failed and the GPU gives this process nothing more; a checkpoint, if there is one, is kept: \
+             resume from it with --device cpu, and report the failure"
+        }
+        Code::CUDA_ERROR_LAUNCH_TIMEOUT => {
+            "a kernel ran longer than the system allows a GPU that drives a display; a checkpoint, if there is one, \
+             is kept: resume from it on another GPU or with --device cpu"
+        }
+        Code::CUDA_ERROR_ECC_UNCORRECTABLE
+        | Code::CUDA_ERROR_NVLINK_UNCORRECTABLE
+        | Code::CUDA_ERROR_CONTEXT_IS_DESTROYED
+        | Code::CUDA_ERROR_DEINITIALIZED
+        | Code::CUDA_ERROR_EXTERNAL_DEVICE
+        | Code::CUDA_ERROR_UNKNOWN => {
+            "the GPU was lost; a checkpoint, if there is one, is kept: resume from it with --device cpu, and look at \
+             nvidia-smi"
+        }
+        _ => return None,
+    })
 }
 
 /// What a user should know and do.
@@ -52,29 +90,6 @@ fn meaning(code: Code) -> &'static str {
         | Code::CUDA_ERROR_JIT_COMPILATION_DISABLED => {
             "the driver refuses the kernels; install a driver of CUDA 12.0 or later with its PTX compiler \
              (libnvidia-ptxjitcompiler), or use --device cpu"
-        }
-        Code::CUDA_ERROR_LAUNCH_FAILED
-        | Code::CUDA_ERROR_ILLEGAL_ADDRESS
-        | Code::CUDA_ERROR_MISALIGNED_ADDRESS
-        | Code::CUDA_ERROR_ILLEGAL_INSTRUCTION
-        | Code::CUDA_ERROR_INVALID_ADDRESS_SPACE
-        | Code::CUDA_ERROR_INVALID_PC
-        | Code::CUDA_ERROR_HARDWARE_STACK_ERROR
-        | Code::CUDA_ERROR_ASSERT => {
-            "a kernel failed and the GPU gives this process nothing more; the last checkpoint is kept: resume from it \
-             with --device cpu, and report the failure"
-        }
-        Code::CUDA_ERROR_LAUNCH_TIMEOUT => {
-            "a kernel ran longer than the system allows a GPU that drives a display; the last checkpoint is kept: \
-             resume from it on another GPU or with --device cpu"
-        }
-        Code::CUDA_ERROR_ECC_UNCORRECTABLE
-        | Code::CUDA_ERROR_NVLINK_UNCORRECTABLE
-        | Code::CUDA_ERROR_CONTEXT_IS_DESTROYED
-        | Code::CUDA_ERROR_DEINITIALIZED
-        | Code::CUDA_ERROR_EXTERNAL_DEVICE
-        | Code::CUDA_ERROR_UNKNOWN => {
-            "the GPU was lost; the last checkpoint is kept: resume from it with --device cpu, and look at nvidia-smi"
         }
         Code::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES | Code::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
             "the GPU is too small for this launch; use --device cpu, and report the GPU's name"

@@ -16,10 +16,12 @@ mod ptx;
 pub(crate) mod sampling;
 #[allow(dead_code)]
 pub(crate) mod terms;
+mod sinkhorn;
 #[cfg(test)]
 mod tests;
 
 pub use device::{Device, Gpu};
+pub use sinkhorn::divergence;
 #[allow(unused_imports)]
 pub(crate) use graph::Graph;
 #[allow(unused_imports)]

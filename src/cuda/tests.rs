@@ -28,7 +28,7 @@ fn a_device_that_cannot_be_opened_says_why() {
         (Fault::Init(100), &["cuda:0: ", "no NVIDIA GPU is visible", "CUDA_VISIBLE_DEVICES", cpu]),
         (Fault::Init(803), &["libcuda and the driver in the kernel differ", "restart", cpu]),
         (Fault::Init(34), &["the toolkit's stub", cpu]),
-        (Fault::Init(999), &["the GPU was lost", "nvidia-smi", cpu]),
+        (Fault::Init(999), &["the GPU cannot be reached", "nvidia-smi", cpu]),
         (Fault::DriverVersion(11_080), &["knows CUDA 11.8, 12.0 is needed", "update it", cpu]),
         (Fault::Capability(6, 1), &["compute capability is 6.1, 7.0 (Volta) is needed", "another GPU", cpu]),
         (Fault::Module(222), &["refuses the kernels", "CUDA 12.0", cpu]),
@@ -87,7 +87,10 @@ fn a_failed_launch_shows_at_the_next_wait_and_stays() {
     for _ in 0..3 {
         launch!(device, "turns", Grid::new(1, 32), &mut counter, &mut out).unwrap();
     }
-    says(device.synchronize(), &["work failed", "a kernel failed", "checkpoint is kept", remedy, "LAUNCH_FAILED"]);
+    says(
+        device.synchronize(),
+        &["work failed", "a kernel failed", "checkpoint, if there is one, is kept", remedy, "LAUNCH_FAILED"],
+    );
     says(device.download(&out), &["results cannot be read", remedy]);
     says(launch!(device, "turns", Grid::new(1, 32), &mut counter, &mut out), &["kernel turns", remedy]);
     says(device.zeros::<f32>(1), &[remedy]);
@@ -104,7 +107,10 @@ fn a_lost_device_is_said_to_be() {
     let buffer = device.upload(&[1u32, 2]).unwrap();
     emulator.inject(Fault::Lost(3));
     let failed = (0..10).find_map(|_| device.download(&buffer).err()).expect("the device is lost");
-    says(Result::<()>::Err(failed), &["the GPU was lost", "checkpoint is kept", "--device cpu", "nvidia-smi"]);
+    says(
+        Result::<()>::Err(failed),
+        &["the GPU was lost", "checkpoint, if there is one, is kept", "--device cpu", "nvidia-smi"],
+    );
     the_cpu_works();
 }
 

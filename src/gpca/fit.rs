@@ -257,7 +257,7 @@ impl<T: Real> Fit<T> {
         let course = Course { data, settings, earlier, run, steps };
         let stepper = match stepper {
             Some(stepper) => stepper,
-            None => stepper.insert(engine.prepare(&course, &training.state)?),
+            None => stepper.insert(engine.prepare(&course, training.step, &training.state)?),
         };
         let from = training.step;
         let pause = (from / settings.evaluate_every + 1) * settings.evaluate_every;

@@ -41,15 +41,15 @@ pub(crate) trait Steps<T>: Send {
 
 /// Where trainings run.
 pub(crate) trait Engine<T>: Send {
-    /// Makes all that the steps from this state need.
-    fn prepare(&self, course: &Course<'_, T>, state: &State<T>) -> Result<Box<dyn Steps<T>>>;
+    /// Makes all that the steps after the first `from` need, at this state.
+    fn prepare(&self, course: &Course<'_, T>, from: usize, state: &State<T>) -> Result<Box<dyn Steps<T>>>;
 }
 
 /// This engine.
 pub(crate) struct Cpu;
 
 impl<T: Real> Engine<T> for Cpu {
-    fn prepare(&self, course: &Course<'_, T>, state: &State<T>) -> Result<Box<dyn Steps<T>>> {
+    fn prepare(&self, course: &Course<'_, T>, _: usize, state: &State<T>) -> Result<Box<dyn Steps<T>>> {
         let (architecture, n) = (&state.geodesic.architecture, course.data.sources.len());
         Ok(Box::new(Stepper::new(architecture, course.settings, n, course.earlier.len())))
     }
