@@ -50,9 +50,9 @@ static __device__ __forceinline__ void hessian_product(const Store& kept, const 
 }
 
 template <int R>
-static __device__ __forceinline__ void backward_rows(Shape shape, const float* __restrict__ parameters, const float* __restrict__ mirror,
-                                                     const float* __restrict__ bar_v, float* bar_u, float* store, uint64_t m,
-                                                     unsigned stride, float* shared) {
+static __device__ __forceinline__ void backward_rows(Shape shape, const float* __restrict__ parameters,
+                                                     const float* __restrict__ mirror, const float* __restrict__ bar_v,
+                                                     float* bar_u, float* store, uint64_t m, unsigned stride, float* shared) {
     float *now = shared, *next = now + R * stride, *const partial = next + R * stride;
     const Network phi = shape.phi();
     const unsigned d = shape.dim();
@@ -80,7 +80,8 @@ static __device__ __forceinline__ void backward_rows(Shape shape, const float* _
         const unsigned n = phi.size(l);
         const float* const first = kept.phi(PHI_FIRST, l);
         float* const bar = kept.phi(PHI_BAR, l);
-        layer<R>(parameters + phi.weights(l + 1), phi.size(l + 1), n, now, stride, partial, [&](unsigned r, unsigned c, float z) {
+        const float* const w = parameters + phi.weights(l + 1);
+        layer<R>(w, phi.size(l + 1), n, now, stride, partial, [&](unsigned r, unsigned c, float z) {
             const bool there = r < count;
             const uint64_t at = (row + r) * n + c;
             const float b = there ? z * first[at] : 0.0f;
@@ -91,7 +92,7 @@ static __device__ __forceinline__ void backward_rows(Shape shape, const float* _
 }
 
 #define BACKWARD(R)                                                                                                            \
-    KERNEL __launch_bounds__(512, 1) backward_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,       \
+    KERNEL __launch_bounds__(512, 1) backward_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,    \
                                                const float* __restrict__ mirror, const float* __restrict__ bar_v,              \
                                                float* bar_u, float* store, uint64_t m, uint32_t stride) {                      \
         DYN_SHARED(float, shared);                                                                                             \

@@ -2,9 +2,9 @@
 //   ż_l = W_l ȧ_{l−1}, z̈_l = W_l ä_{l−1} (ȧ_0 = v, ä_0 = 0), ȧ_l = σ' ż_l, ä_l = σ' z̈_l + σ'' ż_l², λ = w·ä_L
 //   z̈̄ = δσ', ż̄ = βσ' + 2δσ''ż, z̄ = γσ' + βσ''ż + δ(σ''z̈ + σ'''ż²), all three propagated by W_lᵀ; δ_L = factor · w
 // One block: the three jets of both ends are six rows of one product. factors[end] = 0 leaves an end out; nothing is done if
-// both are 0. Adds factor · ∂λ/∂u to the row of ū that attained the end (in the `result` of
-// `extremes`, one batch from row 0 on). The gradient in the parameters is an outer product of what is left in `jets`, formed where the
-// gradients are summed (weights.cu). In f32: it is a term of an f32 gradient, and sums are short.
+// both are 0. Adds factor · ∂λ/∂u to the row of ū that attained the end (`result` of `extremes` over this batch alone). The
+// gradient in the parameters is an outer product of what is left in `jets`, formed where the gradients are summed
+// (weights.cu). In f32: it is a term of an f32 gradient, and sums are short.
 // jets: 2 × 11 × (d + Σ widths): a, ȧ, ä of layers 0 .. L, then σ', σ'', σ''', ż, z̈, then the bars z̈̄, ż̄, z̄.
 // Shared memory as in forward.cu with R = 6. Bound by one SM's reads of W from L2, 2 × 200 kB at 4 × 128: about 6 µs.
 #pragma once

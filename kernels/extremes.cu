@@ -11,8 +11,9 @@
 #include "symmetric.cuh"
 
 template <int V>
-static __device__ __forceinline__ void hessian_rows(Shape shape, const float* __restrict__ parameters, const float* __restrict__ mirror,
-                                                    float* store, float* hessians, double* ends, uint64_t m, unsigned stride, float* shared) {
+static __device__ __forceinline__ void hessian_rows(Shape shape, const float* __restrict__ parameters,
+                                                    const float* __restrict__ mirror, float* store, float* hessians, double* ends,
+                                                    uint64_t m, unsigned stride, float* shared) {
     float *now = shared, *next = now + V * stride, *const partial = next + V * stride;
     const Network f = shape.f();
     const unsigned d = shape.dim(), share = V / d, square = d * d, pairs = d * (d + 1) / 2;
@@ -96,7 +97,7 @@ static __device__ __forceinline__ void hessian_rows(Shape shape, const float* __
 }
 
 #define HESSIAN(V)                                                                                                             \
-    KERNEL __launch_bounds__(256, 1) hessian_##V(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,        \
+    KERNEL __launch_bounds__(256, 1) hessian_##V(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,     \
                                               const float* __restrict__ mirror, float* store, float* hessians, double* ends,   \
                                               uint64_t m, uint32_t stride) {                                                   \
         DYN_SHARED(float, shared);                                                                                             \

@@ -13,9 +13,9 @@
 #include "layers.cuh"
 
 template <int R, bool STORE>
-static __device__ __forceinline__ void forward_rows(Shape shape, const float* __restrict__ parameters, const float* __restrict__ mirror,
-                                                    const float* __restrict__ x, float* u, float* v, float* store, uint64_t m,
-                                                    unsigned stride, float* shared) {
+static __device__ __forceinline__ void forward_rows(Shape shape, const float* __restrict__ parameters,
+                                                    const float* __restrict__ mirror, const float* __restrict__ x, float* u,
+                                                    float* v, float* store, uint64_t m, unsigned stride, float* shared) {
     float *now = shared, *next = now + R * stride, *const partial = next + R * stride;
     const Network phi = shape.phi(), f = shape.f();
     const unsigned d = shape.dim();
@@ -119,14 +119,14 @@ static __device__ __forceinline__ void forward_rows(Shape shape, const float* __
 }
 
 #define FORWARD(R)                                                                                                             \
-    KERNEL __launch_bounds__(512, 1) forward_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,        \
+    KERNEL __launch_bounds__(512, 1) forward_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,     \
                                               const float* __restrict__ mirror, const float* __restrict__ x, float* u,         \
                                               float* v, float* store, uint64_t m, uint32_t stride) {                           \
         DYN_SHARED(float, shared);                                                                                             \
         forward_rows<R, true>(Shape{shape}, parameters, mirror, x, u, v, store, m, stride, shared);                            \
     }                                                                                                                          \
     REGISTER(forward_##R)                                                                                                      \
-    KERNEL __launch_bounds__(512, 1) evaluate_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,       \
+    KERNEL __launch_bounds__(512, 1) evaluate_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,    \
                                                const float* __restrict__ mirror, const float* __restrict__ x, float* u,        \
                                                float* v, float* slopes, uint64_t m, uint32_t stride) {                         \
         DYN_SHARED(float, shared);                                                                                             \

@@ -9,9 +9,10 @@
 #include "symmetric.cuh"
 
 template <int R>
-static __device__ __forceinline__ void lanczos_rows(Shape shape, const float* __restrict__ parameters, const float* __restrict__ mirror,
-                                                    const float* __restrict__ start, float* store, float* basis, double* tridiagonal,
-                                                    double* ends, uint64_t m, unsigned steps, unsigned stride, float* shared) {
+static __device__ __forceinline__ void lanczos_rows(Shape shape, const float* __restrict__ parameters,
+                                                    const float* __restrict__ mirror, const float* __restrict__ start,
+                                                    float* store, float* basis, double* tridiagonal, double* ends, uint64_t m,
+                                                    unsigned steps, unsigned stride, float* shared) {
     float *now = shared, *next = now + R * stride, *const partial = next + R * stride;
     const unsigned d = shape.dim(), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const Store kept{store, m, shape};
@@ -47,7 +48,8 @@ static __device__ __forceinline__ void lanczos_rows(Shape shape, const float* __
             norm = sqrt(warp_sum(norm));
             if (lane == 0) t[steps + k] = norm;
             if (k + 1 < steps) {
-                const float inverse = norm > 1e-12 ? static_cast<float>(1.0 / norm) : norm == norm ? 0.0f : static_cast<float>(norm);
+                // A NaN goes on; a vector of 0 ends the iterations of its row.
+                const float inverse = norm <= 1e-12 ? 0.0f : static_cast<float>(1.0 / norm);
                 for (unsigned i = lane; i < d; i += 32) basis[((k + 1) * m + row + warp) * d + i] = inverse * w[i];
             }
         }
@@ -66,7 +68,7 @@ static __device__ __forceinline__ void lanczos_rows(Shape shape, const float* __
 }
 
 #define LANCZOS(R)                                                                                                             \
-    KERNEL __launch_bounds__(512, 1) lanczos_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,        \
+    KERNEL __launch_bounds__(512, 1) lanczos_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,     \
                                               const float* __restrict__ mirror, const float* __restrict__ start, float* store, \
                                               float* basis, double* tridiagonal, double* ends, uint64_t m, uint32_t steps,     \
                                               uint32_t stride) {                                                               \

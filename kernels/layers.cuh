@@ -100,8 +100,8 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
 // n_k × n_c matrix w. The whole block calls it. A thread has one column and a slice of k; the slices' sums meet in `partial`
 // (blockDim.x · V numbers). Ends with a barrier: what `use` wrote is there for all.
 template <int V, class Use>
-static __device__ __forceinline__ void layer(const float* __restrict__ w, unsigned n_k, unsigned n_c, const float* x, unsigned stride,
-                                             float* partial, Use use) {
+static __device__ __forceinline__ void layer(const float* __restrict__ w, unsigned n_k, unsigned n_c, const float* x,
+                                             unsigned stride, float* partial, Use use) {
     const unsigned width = min((n_c + 31) / 32 * 32, blockDim.x), slices = blockDim.x / width;
     const unsigned slice = threadIdx.x / width, column = threadIdx.x % width;
     const unsigned length = ((n_k + slices - 1) / slices + 7) / 8 * 8;
@@ -131,7 +131,8 @@ static __device__ __forceinline__ void layer(const float* __restrict__ w, unsign
 
 // Rows [row, row + count) of a row-major matrix with n columns into V rows of shared memory, zeros behind. No barrier.
 template <int V>
-static __device__ __forceinline__ void load_rows(const float* from, uint64_t row, unsigned count, unsigned n, float* x, unsigned stride) {
+static __device__ __forceinline__ void load_rows(const float* from, uint64_t row, unsigned count, unsigned n, float* x,
+                                                 unsigned stride) {
 #pragma unroll 1
     for (unsigned e = threadIdx.x; e < V * n; e += blockDim.x) {
         const unsigned v = e / n, c = e % n;

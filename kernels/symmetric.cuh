@@ -89,7 +89,8 @@ static __device__ __forceinline__ void closed_form_extremes(const double* a, uns
 }
 
 // Extreme eigenvalues of the symmetric tridiagonal matrix by Sturm counts, by one warp: 32 points of the bracket at a time.
-static __device__ void warp_tridiagonal_extremes(const double* diagonal, const double* off, unsigned n, double& low, double& high) {
+static __device__ void warp_tridiagonal_extremes(const double* diagonal, const double* off, unsigned n, double& low,
+                                                 double& high) {
     const unsigned lane = threadIdx.x % 32;
     double bottom = INFINITE, top = -INFINITE;
     for (unsigned k = 0; k < n; ++k) {

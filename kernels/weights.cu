@@ -32,7 +32,8 @@ KERNEL __launch_bounds__(256) gradient_products(const uint64_t* __restrict__ pro
     float *const left = reinterpret_cast<float*>(left4), *const right = reinterpret_cast<float*>(right4);
     const uint32_t* const tile = tiles + 3 * blockIdx.x;
     const uint64_t* const product = products + 12 * tile[0];
-    const unsigned n_out = static_cast<unsigned>(product[0]), n_in = static_cast<unsigned>(product[1]), o0 = tile[1], i0 = tile[2];
+    const unsigned n_out = static_cast<unsigned>(product[0]), n_in = static_cast<unsigned>(product[1]);
+    const unsigned o0 = tile[1], i0 = tile[2];
     const uint64_t begin = blockIdx.y * part, end = m < begin + part ? m : begin + part;
     const unsigned o = threadIdx.x / 16 * 4, i = threadIdx.x % 16 * 4;
     const unsigned load_row = threadIdx.x / 64, load_column = threadIdx.x % 64;
@@ -97,13 +98,15 @@ KERNEL __launch_bounds__(256) gradient_products(const uint64_t* __restrict__ pro
         for (int l = 0; l < 4; ++l)
             if (o0 + o + j < n_out && i0 + i + l < n_in)
                 out[product[2] + static_cast<uint64_t>(o0 + o + j) * n_in + i0 + i + l] = total[j][l];
-    if (product[3] != ~0ull && i0 == 0 && threadIdx.x < 64 && o0 + threadIdx.x < n_out) out[product[3] + o0 + threadIdx.x] = bias;
+    if (product[3] != ~0ull && i0 == 0 && threadIdx.x < 64 && o0 + threadIdx.x < n_out)
+        out[product[3] + o0 + threadIdx.x] = bias;
 }
 REGISTER(gradient_products)
 
 // What the extreme eigenvalues add to the gradient of parameter p of f (D4), from the jets: outer products.
-static __device__ __forceinline__ float eigenvalue_term(Shape shape, const float* __restrict__ jets, const double* __restrict__ result,
-                                                        unsigned end, double factor, unsigned p) {
+static __device__ __forceinline__ float eigenvalue_term(Shape shape, const float* __restrict__ jets,
+                                                        const double* __restrict__ result, unsigned end, double factor,
+                                                        unsigned p) {
     const Network f = shape.f();
     const unsigned d = shape.dim(), top = f.hidden();
     for (unsigned l = 1; l <= top; ++l) {

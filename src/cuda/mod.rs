@@ -15,6 +15,7 @@ mod ptx;
 mod sinkhorn;
 #[allow(dead_code)]
 pub(crate) mod sampling;
+mod sinkhorn;
 #[allow(dead_code)]
 pub(crate) mod terms;
 mod training;
@@ -22,10 +23,10 @@ mod training;
 mod tests;
 
 pub use device::{Device, Gpu};
-pub use sinkhorn::divergence;
 #[allow(unused_imports)]
 pub(crate) use graph::Graph;
 #[allow(unused_imports)]
 pub(crate) use launch::{Grid, Parameter};
 #[allow(unused_imports)]
 pub(crate) use memory::{Buffer, Number};
+pub use sinkhorn::divergence;

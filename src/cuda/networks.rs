@@ -11,6 +11,7 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
+#[allow(unused_imports)]
 pub(crate) use weights::{Evaluator, Weights};
 
 use super::{Buffer, Device, Grid};
