@@ -3,6 +3,7 @@
 mod both;
 
 use super::*;
+use crate::cuda::Graph;
 use crate::gpca::shared::Interval;
 use crate::gpca::{Schedule, TimeUpdate};
 use crate::ot::Status;
@@ -128,11 +129,7 @@ fn a_step_that_is_not_finite_changes_nothing() {
         }
         let (fine, _) = both.compute(2);
         for given in [&given, &fine] {
-            let Both { sampler, terms, progress, update, .. } = &mut both;
-            let batch = given.batch(&sampler.index);
-            terms.place(batch, progress).unwrap();
-            terms.measure(batch, &given.gradients).unwrap();
-            update.update(progress, terms, batch, (&given.phi, &given.f), given.reports(), false).unwrap();
+            both.enqueue(given, false);
         }
         let mut state = both.state.clone();
         both.progress.store(&mut state).unwrap();
@@ -151,11 +148,7 @@ fn outcomes_read_late() {
     let mut both = Both::new(Settings { batch: 8, measures: 1, ..Settings::fast() }, 2, 1, 0, 3);
     for step in 0..5 {
         let (given, _) = both.compute(step);
-        let Both { sampler, terms, progress, update, .. } = &mut both;
-        let batch = given.batch(&sampler.index);
-        terms.place(batch, progress).unwrap();
-        terms.measure(batch, &given.gradients).unwrap();
-        update.update(progress, terms, batch, (&given.phi, &given.f), given.reports(), true).unwrap();
+        both.enqueue(&given, true);
         both.progress.store(&mut both.state).unwrap();
     }
     let seen = both.progress.see().unwrap();
@@ -185,4 +178,28 @@ fn the_same_bits_in_any_order() {
     let forward = run(Order::Forward);
     assert_eq!(forward, run(Order::Reverse));
     assert_eq!(forward, run(Order::Random(11)));
+}
+
+/// One recorded launch sequence serves all steps: nothing that changes with the step is an argument of a launch.
+#[test]
+fn a_recorded_step_serves_all() {
+    configure(Order::Random(2), 2);
+    // Seven measures, three a step: the recorded draw goes through the end of a round.
+    let settings = Settings { batch: 21, measures: 3, schedule: Schedule::Cosine { warmup: 3 }, ..Settings::fast() };
+    let mut both = Both::new(settings, 7, 2, 1, 4);
+    let device = both.device.clone();
+    let (mut given, _) = both.compute(0);
+    let mut graph = Graph::capture(&device, |_| {
+        both.sampler.draw(&both.progress.counters)?;
+        both.enqueue(&given, true);
+        Ok(())
+    })
+    .unwrap();
+    for step in 0..5 {
+        let (now, outcome) = both.compute(step);
+        given.set(&now, &device);
+        device.clear(&mut both.sampler.index).unwrap();
+        graph.launch().unwrap();
+        both.compare(step, &outcome, &format!("recorded step {step}"));
+    }
 }
