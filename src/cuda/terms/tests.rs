@@ -3,6 +3,7 @@
 mod both;
 
 use super::*;
+use crate::cuda::Graph;
 use crate::gpca::shared::Interval;
 use crate::gpca::{Schedule, TimeUpdate};
 use crate::ot::Status;
@@ -177,4 +178,28 @@ fn the_same_bits_in_any_order() {
     let forward = run(Order::Forward);
     assert_eq!(forward, run(Order::Reverse));
     assert_eq!(forward, run(Order::Random(11)));
+}
+
+/// One recorded launch sequence serves all steps: nothing that changes with the step is an argument of a launch.
+#[test]
+fn a_recorded_step_serves_all() {
+    configure(Order::Random(2), 2);
+    // Seven measures, three a step: the recorded draw goes through the end of a round.
+    let settings = Settings { batch: 21, measures: 3, schedule: Schedule::Cosine { warmup: 3 }, ..Settings::fast() };
+    let mut both = Both::new(settings, 7, 2, 1, 4);
+    let device = both.device.clone();
+    let (mut given, _) = both.compute(0);
+    let mut graph = Graph::capture(&device, |_| {
+        both.sampler.draw(&both.progress.counters)?;
+        both.enqueue(&given, true);
+        Ok(())
+    })
+    .unwrap();
+    for step in 0..5 {
+        let (now, outcome) = both.compute(step);
+        given.set(&now, &device);
+        device.clear(&mut both.sampler.index).unwrap();
+        graph.launch().unwrap();
+        both.compare(step, &outcome, &format!("recorded step {step}"));
+    }
 }

@@ -60,6 +60,30 @@ pub(super) struct Given {
 }
 
 impl Given {
+    /// The numbers of another step in the same buffers.
+    pub fn set(&mut self, other: &Given, device: &Device) {
+        let pairs = [
+            (&other.u, &mut self.u),
+            (&other.v, &mut self.v),
+            (&other.gradients, &mut self.gradients),
+            (&other.phi, &mut self.phi),
+            (&other.f, &mut self.f),
+        ];
+        pairs.into_iter().for_each(|(from, to)| device.copy(from, to).unwrap());
+        if let (Some(from), Some(to)) = (&other.old, &mut self.old) {
+            device.copy(&from.0, &mut to.0).unwrap();
+            device.copy(&from.1, &mut to.1).unwrap();
+        }
+        let pairs = [
+            (&other.extremes, &mut self.extremes),
+            (&other.marginal_error, &mut self.marginal_error),
+            (&other.value, &mut self.value),
+        ];
+        pairs.into_iter().for_each(|(from, to)| device.copy(from, to).unwrap());
+        device.copy(&other.status, &mut self.status).unwrap();
+        device.copy(&other.iterations, &mut self.iterations).unwrap();
+    }
+
     pub fn batch<'a>(&'a self, index: &'a Buffer<u32>) -> Batch<'a> {
         let old = self.old.as_ref().map(|(u, v)| (u, v));
         Batch { index, u: &self.u, v: &self.v, extremes: &self.extremes, old }
@@ -166,13 +190,21 @@ impl Both {
         (given, outcome)
     }
 
+    /// The device's step from the interval to the update.
+    pub fn enqueue(&mut self, given: &Given, valued: bool) {
+        let Both { sampler, terms, progress, update, .. } = self;
+        let batch = given.batch(&sampler.index);
+        terms.place(batch, progress).unwrap();
+        terms.measure(batch, &given.gradients).unwrap();
+        update.update(progress, terms, batch, (&given.phi, &given.f), given.reports(), valued).unwrap();
+    }
+
     /// One whole step of both engines. Sums are of f64 over the same f32 numbers: they agree to 1e-12, and times with them;
     /// what is f32 on both sides to 1e-6.
     pub fn step(&mut self, step: usize, what: &str) -> Outcome {
         let (given, outcome) = self.compute(step);
         self.enqueue(&given, true);
-        self.compare_terms(&outcome, &format!("{what}, step {step}"));
-        self.compare_update(step, &outcome, &format!("{what}, step {step}"));
+        self.compare(step, &outcome, &format!("{what}, step {step}"));
         outcome
     }
 
@@ -183,6 +215,12 @@ impl Both {
         terms.place(batch, progress).unwrap();
         terms.measure(batch, &given.gradients, Cotangents { u: bar_u, v: bar_v, into }).unwrap();
         update.update(progress, terms, (batch.index, batch.extremes), &given.gradient, given.solved(), valued).unwrap();
+    }
+
+    /// Takes the CPU's update and compares everything.
+    pub fn compare(&mut self, step: usize, outcome: &Outcome, what: &str) {
+        self.compare_terms(outcome, what);
+        self.compare_update(step, outcome, what);
     }
 
     fn compare_terms(&mut self, outcome: &Outcome, what: &str) {
