@@ -62,7 +62,9 @@ mod tests {
         for choice in [DeviceChoice::Auto, DeviceChoice::Cpu, DeviceChoice::Cuda(0), DeviceChoice::Cuda(12)] {
             assert_eq!(choice.to_string().parse::<DeviceChoice>().unwrap(), choice);
         }
-        for bad in ["", "CPU", "gpu", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1x", "cuda:99999999999999999999999"] {
+        for bad in
+            ["", "CPU", "gpu", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1x", "cuda:99999999999999999999999"]
+        {
             let problem = bad.parse::<DeviceChoice>().unwrap_err().to_string();
             assert!(problem.starts_with("device: ") && problem.contains("cuda:index"), "{problem}");
         }

@@ -15,10 +15,10 @@ mod sinkhorn;
 mod tests;
 
 pub use device::{Device, Gpu};
-pub use sinkhorn::divergence;
 #[allow(unused_imports)]
 pub(crate) use graph::Graph;
 #[allow(unused_imports)]
 pub(crate) use launch::{Grid, Parameter};
 #[allow(unused_imports)]
 pub(crate) use memory::{Buffer, Number};
+pub use sinkhorn::divergence;

@@ -224,11 +224,37 @@ impl Solver {
         let Solver { device, work, spread, sums, counters, numbers, marks, potentials, means, .. } = self;
         let blocks = (n.max(m).div_ceil(THREADS as usize)).min(64) as u32;
         let grid = Grid::of([blocks, s.pairs, 1], THREADS);
-        launch!(device, "sinkhorn_clouds", grid, &s, x, y, a, b, epsilon, &mut *work, &mut *spread, &mut *counters, &counts)?;
-        let grid = Grid::new(cross_groups * cross_blocks + self_groups * self_blocks, THREADS).shared(SHARED).cooperative();
         launch!(
-            device, "sinkhorn_solve", grid, &s, epsilon, &*spread, &mut *work, &mut *sums, &mut *counters, &mut *numbers,
-            &mut *marks, &mut *potentials, &mut *means
+            device,
+            "sinkhorn_clouds",
+            grid,
+            &s,
+            x,
+            y,
+            a,
+            b,
+            epsilon,
+            &mut *work,
+            &mut *spread,
+            &mut *counters,
+            &counts
+        )?;
+        let grid =
+            Grid::new(cross_groups * cross_blocks + self_groups * self_blocks, THREADS).shared(SHARED).cooperative();
+        launch!(
+            device,
+            "sinkhorn_solve",
+            grid,
+            &s,
+            epsilon,
+            &*spread,
+            &mut *work,
+            &mut *sums,
+            &mut *counters,
+            &mut *numbers,
+            &mut *marks,
+            &mut *potentials,
+            &mut *means
         )?;
         let grid = Grid::over(pairs * n * d, THREADS);
         launch!(device, "sinkhorn_gradient", grid, &s, epsilon, &mut *work, &*means, gradient)?;

@@ -33,7 +33,8 @@ fn balanced(blocks: u32, parts: u32) -> u32 {
 /// Deals at most `resident` blocks (at least 2). Where there are fewer than problems, a group takes several in turn.
 pub(super) fn deal(resident: u32, size: Size, selves: usize) -> Deal {
     let Size { pairs, n, m, .. } = size;
-    let (cross_parts, self_parts) = (parts(n).max(parts(m)), if selves > pairs { parts(n).max(parts(m)) } else { parts(n) });
+    let (cross_parts, self_parts) =
+        (parts(n).max(parts(m)), if selves > pairs { parts(n).max(parts(m)) } else { parts(n) });
     let share = (resident as usize * selves / (CROSS * pairs + selves)).clamp(1, resident as usize - 1) as u32;
     let self_groups = share.min(u32::try_from(selves).unwrap_or(u32::MAX));
     let self_blocks = balanced(share / self_groups, self_parts);

@@ -10,12 +10,7 @@ use crate::ot::{self, Divergence, Points, Potentials, Sinkhorn, Status};
 ///
 /// # Errors
 /// As there, and [`Error::Device`](crate::Error::Device) if the device lacks memory or fails.
-pub fn divergence(
-    device: &Device,
-    x: &Points<f32>,
-    y: &Points<f32>,
-    settings: &Sinkhorn,
-) -> Result<Divergence<f32>> {
+pub fn divergence(device: &Device, x: &Points<f32>, y: &Points<f32>, settings: &Sinkhorn) -> Result<Divergence<f32>> {
     let epsilon = ot::Solver::new(settings)?.check(x, y)?;
     let size = Size { pairs: 1, n: x.len(), m: y.len(), d: x.dim() };
     let mut solver = Solver::new(device, size, settings)?;

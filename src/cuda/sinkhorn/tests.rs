@@ -115,7 +115,12 @@ fn hard_clouds_against_the_cpu() {
     };
     let doubled: Vec<f64> = (0..24).map(|k| f64::from(k / 4) * 0.5).collect();
     let cases = [
-        ("far apart", cloud(3, 20, 2, 100.0, 1.0, Weights::Uniform), cloud(4, 20, 2, -100.0, 1.0, Weights::Uniform), 0.2),
+        (
+            "far apart",
+            cloud(3, 20, 2, 100.0, 1.0, Weights::Uniform),
+            cloud(4, 20, 2, -100.0, 1.0, Weights::Uniform),
+            0.2,
+        ),
         ("duplicates", points(&doubled, 2), points(&doubled[4..], 2), 0.05),
         ("one place", points(&[0.25; 20], 2), cloud(5, 9, 2, 0.0, 1.0, Weights::Random), 0.1),
         ("two blobs", points(&[0.0, 0.1, 0.2, 9.0, 9.1, 9.2], 1), points(&[0.05, 0.15, 0.3, 8.9, 9.05, 9.3], 1), 0.05),
@@ -137,7 +142,8 @@ fn together(
     let size = Size { pairs: pairs.len(), n, m, d };
     let mut solver = Solver::new(device, Size { n: n + 3, pairs: size.pairs + 1, ..size }, settings).unwrap();
     solver.resident = resident.unwrap_or(solver.resident);
-    let join = |f: &dyn Fn(&(Points<f32>, Points<f32>, f64)) -> Vec<f32>| -> Vec<f32> { pairs.iter().flat_map(f).collect() };
+    let join =
+        |f: &dyn Fn(&(Points<f32>, Points<f32>, f64)) -> Vec<f32>| -> Vec<f32> { pairs.iter().flat_map(f).collect() };
     let x = device.upload(&join(&|p| p.0.coords().to_vec())).unwrap();
     let y = device.upload(&join(&|p| p.1.coords().to_vec())).unwrap();
     let a = device.upload(&join(&|p| p.0.weights().to_vec())).unwrap();
@@ -202,7 +208,8 @@ fn reports_are_true() {
     }
     // Squares beyond the range of f32, which `check` of the settings would refuse.
     let huge = Points::uniform(&[1e25f32, -1e25, 0.0], 1).unwrap();
-    let (_, found, _) = together(&device, &[(huge, cloud(8, 4, 1, 0.0, 1.0, Weights::Uniform).0, 1.0)], &settings(1.0, 1e-3), None);
+    let (_, found, _) =
+        together(&device, &[(huge, cloud(8, 4, 1, 0.0, 1.0, Weights::Uniform).0, 1.0)], &settings(1.0, 1e-3), None);
     assert_eq!(found[0].report.status, Status::Diverged);
     let refused = divergence(&device, &x, &cloud(8, 4, 2, 0.0, 1.0, Weights::Uniform).0, &settings(1.0, 1e-3));
     assert!(refused.unwrap_err().to_string().contains("same space"));
@@ -235,6 +242,16 @@ fn kept_starts_and_recorded_solves() {
     assert!(solver.found().unwrap().iter().all(|f| f.report.iterations <= 2), "{:?}", solver.found());
     let wide: Vec<f64> = cold.iter().map(|&v| f64::from(v)).collect();
     assert!(relative(&device.download(&gradient).unwrap(), &wide) < 6e-4);
+    // Potentials of a far larger ε: β moves by more than the range within which it is kept apart.
+    let smaller = device.upload(&[2e-3, 1e-3]).unwrap();
+    let smaller = smaller.as_view();
+    let sharp = Clouds { epsilon: &smaller, ..clouds };
+    solver.gradient(sharp, Start::Anneal, &mut gradient.as_view_mut()).unwrap();
+    let expected: Vec<f64> = device.download(&gradient).unwrap().iter().map(|&v| f64::from(v)).collect();
+    solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut()).unwrap();
+    solver.gradient(sharp, Start::Kept, &mut gradient.as_view_mut()).unwrap();
+    assert!(solver.found().unwrap().iter().all(|f| f.report.status == Status::Converged), "{:?}", solver.found());
+    assert!(relative(&device.download(&gradient).unwrap(), &expected) < 1e-3);
     let record = |_: &Device| solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut());
     let mut recorded = Graph::capture(&device, record).unwrap();
 
