@@ -14,7 +14,7 @@
 //   none                         22 / 27            35 / 43
 //   ε quartered                  19 / 24 (+ 5)      29 / 36 (+ 5)
 //   ε halved                     16 / 22 (+ 8)      24 / 33 (+ 9)
-//   every eighth point first     22 / 25 (+ 2)      33 / 38 (+ 3, counted in iterations of the fine problem's size)
+//   every eighth point first     22 / 25 (+ 15)     33 / 38 (+ 26; small ones, with all their barriers)
 // So on such clouds it wins little; it is there for those that are far apart or in pieces.
 //
 // Floor for n = m = 1,024, d = 3 on 132 multiprocessors at 1.7 GHz: 2.1 million exponentials an iteration at 16 a cycle are

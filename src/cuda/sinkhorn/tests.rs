@@ -243,7 +243,7 @@ fn kept_starts_and_recorded_solves() {
     let wide: Vec<f64> = cold.iter().map(|&v| f64::from(v)).collect();
     assert!(relative(&device.download(&gradient).unwrap(), &wide) < 6e-4);
     // Potentials of a far larger ε: β moves by more than the range within which it is kept apart.
-    let smaller = device.upload(&[2e-3, 1e-3]).unwrap();
+    let smaller = device.upload(&[2e-2, 1.5e-2]).unwrap();
     let smaller = smaller.as_view();
     let sharp = Clouds { epsilon: &smaller, ..clouds };
     solver.gradient(sharp, Start::Anneal, &mut gradient.as_view_mut()).unwrap();
