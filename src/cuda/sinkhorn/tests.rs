@@ -98,6 +98,9 @@ fn all_sizes_and_dimensions_against_the_cpu() {
         let found = divergence(&device, &x, &y, &settings(epsilon, tolerance)).unwrap();
         let expected = truth(&x64, &y64, epsilon, 1e-9);
         check(&found, &expected, tolerance, &what);
+        // Mixing works: plain steps would take several times as many.
+        let twin = crate::ot::divergence(&x64, &y64, &settings(epsilon, tolerance)).unwrap().report.iterations;
+        assert!(found.report.iterations <= 2 * twin + 10, "{what}: {} iterations, {twin}", found.report.iterations);
         if tolerance <= 1e-5 {
             potentials_agree(&found, &expected, 2e-3 * epsilon, &what);
         }
