@@ -134,10 +134,13 @@ fn hard_clouds_against_the_cpu() {
     }
 }
 
+/// x, y, ε.
+type Pair = (Points<f32>, Points<f32>, f64);
+
 /// Solves several pairs in one launch: (gradients, what was found, potentials).
 fn together(
     device: &Device,
-    pairs: &[(Points<f32>, Points<f32>, f64)],
+    pairs: &[Pair],
     settings: &Sinkhorn,
     resident: Option<u32>,
 ) -> (Vec<f32>, Vec<Found>, Vec<f32>) {
@@ -145,8 +148,7 @@ fn together(
     let size = Size { pairs: pairs.len(), n, m, d };
     let mut solver = Solver::new(device, Size { n: n + 3, pairs: size.pairs + 1, ..size }, settings).unwrap();
     solver.resident = resident.unwrap_or(solver.resident);
-    let join =
-        |f: &dyn Fn(&(Points<f32>, Points<f32>, f64)) -> Vec<f32>| -> Vec<f32> { pairs.iter().flat_map(f).collect() };
+    let join = |f: &dyn Fn(&Pair) -> Vec<f32>| -> Vec<f32> { pairs.iter().flat_map(f).collect() };
     let x = device.upload(&join(&|p| p.0.coords().to_vec())).unwrap();
     let y = device.upload(&join(&|p| p.1.coords().to_vec())).unwrap();
     let a = device.upload(&join(&|p| p.0.weights().to_vec())).unwrap();
