@@ -2,20 +2,26 @@
 // until the last of them has ended. Twin: ot::solver with streamed storage; mathematics there and in D5, D9.
 //
 // Per iteration of a problem (x, y), base 2, coordinates scaled so that the exponent is a squared distance:
-//   rows      δ_i = −softmin of row i at β                      then a barrier of the problem's blocks
-//   columns   r_j = −softmin of column j − β_j, error Σ b |2^−r − 1|, dual value, all dot products that mixing may need;  barrier
+//   rows      δ_i = −softmin of row i at β;                                      barrier of the problem's blocks
+//   columns   r_j = −softmin of column j − β_j, error Σ b |2^−r − 1|, dual value, all products mixing may want;  barrier
 //   step      every block decides the same (mixing.cuh) and moves its own columns;  barrier
-// A problem (x, x) takes β ← ½ (β + δ): one barrier an iteration. Start: ε falls by 4 from the variance of the clouds, one
-// iteration each (measured on six problems of 1,024 points at a tolerance of 1e-4: from 27 to 23 iterations at the default ε
-// and four cheaper ones before; at half that ε the difference between 40 and no end; a coarse problem on every eighth
-// point saves two). Blocks own parts of rows and columns that depend on the sizes alone: results are the same bits
-// whatever the number of blocks or of problems in a launch.
+// A problem (x, x) takes β ← ½ (β + δ): one barrier an iteration. Blocks own parts of rows and columns that depend on the
+// sizes alone: results are the same bits whatever the number of blocks or of problems in a launch, on a given GPU.
 //
-// Floor for n = m = 1,024, d = 3: 2.1 million exponentials and 27 million other operations an iteration, which 132
-// multiprocessors do in about 1 µs each in parallel units (16 and 128 a cycle); three barriers of the order of 1 µs; elimination of the mixing's normal
-// equations about 1 µs. Reads are 20 KB a tile, from the caches. So an iteration is of the order of 5 µs and bound
-// by latency, not by arithmetic: rows of a stored kernel in shared memory would save less than 1 µs of it. Larger problems and many at once
-// are bound by the arithmetic: about 15 instructions an entry.
+// Start: ε is halved from the variance of the clouds, one plain iteration (two barriers) each. Measured on six pairs of
+// 1,024 points of shapes, mean iterations to 1e-3 / 1e-4, with the halvings in brackets:
+//   start                        default ε          half of it
+//   none                         22 / 27            35 / 43
+//   ε quartered                  19 / 24 (+ 5)      29 / 36 (+ 5)
+//   ε halved                     16 / 22 (+ 8)      24 / 33 (+ 9)
+//   every eighth point first     22 / 25 (+ 15)     33 / 38 (+ 26; small ones, with all their barriers)
+// So on such clouds it wins little; it is there for those that are far apart or in pieces.
+//
+// Floor for n = m = 1,024, d = 3 on 132 multiprocessors at 1.7 GHz: 2.1 million exponentials an iteration at 16 a cycle are
+// 0.6 µs; 15 other instructions an entry at 128 a cycle 1.1 µs, beside them; 5 MB from L2 (20 KB a tile) 1 µs, beside them;
+// three barriers of the order of 1 µs each; the mixing's elimination, ten dependent divisions in f64, about 1 µs. So 5 µs an
+// iteration and, with 20 to 30 of them, 0.15 ms a solve: bound by latency. Entries kept in shared memory would save less than
+// 1 µs of an iteration. Larger problems, and many at once, are bound by the instructions. Not measured yet.
 #include "cross.cuh"
 
 // The clouds of every pair moved and scaled, logarithms of weights, the spread of the pair, counters at 0. Grid (any,

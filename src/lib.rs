@@ -69,6 +69,7 @@
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod device;
 pub mod error;
 pub mod gaussian;
 #[cfg(test)]
@@ -92,6 +93,7 @@ pub(crate) mod simd;
 #[cfg(feature = "io")]
 pub mod store;
 
+pub use device::DeviceChoice;
 pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;

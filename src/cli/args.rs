@@ -2,6 +2,7 @@
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use wgpca::DeviceChoice;
 use wgpca::gaussian::Degenerate;
 use wgpca::gpca::Start;
 
@@ -304,9 +305,13 @@ pub struct Sinkhorn {
     /// Regularisation, in squared units of the data [default: 0.01 E|y - y'|²].
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon: Option<f64>,
-    /// L1 error of the marginals at which a solve ends.
-    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 1e-6)]
-    pub tolerance: f64,
+    /// L1 error of the marginals at which a solve ends [default: 1e-6, on a GPU 1e-5].
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub tolerance: Option<f64>,
+    /// cpu, in f64; cuda or cuda:INDEX, in f32 (there is no f64 on a GPU); auto: a GPU if there is one, the clouds have
+    /// a million pairs of points or more, and the tolerance is not below 1e-5.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
     /// Iterations after which a solve ends all the same (exit code 3).
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10_000)]
     pub max_iterations: usize,

@@ -9,24 +9,18 @@ mod graph;
 #[macro_use]
 mod launch;
 mod memory;
-#[allow(dead_code)]
 mod networks;
 mod ptx;
 mod sinkhorn;
-#[allow(dead_code)]
 pub(crate) mod sampling;
 mod sinkhorn;
-#[allow(dead_code)]
 pub(crate) mod terms;
 mod training;
 #[cfg(test)]
 mod tests;
 
 pub use device::{Device, Gpu};
-#[allow(unused_imports)]
 pub(crate) use graph::Graph;
-#[allow(unused_imports)]
 pub(crate) use launch::{Grid, Parameter};
-#[allow(unused_imports)]
 pub(crate) use memory::{Buffer, Number};
 pub use sinkhorn::divergence;

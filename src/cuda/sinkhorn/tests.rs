@@ -98,6 +98,9 @@ fn all_sizes_and_dimensions_against_the_cpu() {
         let found = divergence(&device, &x, &y, &settings(epsilon, tolerance)).unwrap();
         let expected = truth(&x64, &y64, epsilon, 1e-9);
         check(&found, &expected, tolerance, &what);
+        // Mixing works: plain steps would take several times as many.
+        let twin = crate::ot::divergence(&x64, &y64, &settings(epsilon, tolerance)).unwrap().report.iterations;
+        assert!(found.report.iterations <= 2 * twin + 10, "{what}: {} iterations, {twin}", found.report.iterations);
         if tolerance <= 1e-5 {
             potentials_agree(&found, &expected, 2e-3 * epsilon, &what);
         }
@@ -131,10 +134,13 @@ fn hard_clouds_against_the_cpu() {
     }
 }
 
+/// x, y, ε.
+type Pair = (Points<f32>, Points<f32>, f64);
+
 /// Solves several pairs in one launch: (gradients, what was found, potentials).
 fn together(
     device: &Device,
-    pairs: &[(Points<f32>, Points<f32>, f64)],
+    pairs: &[Pair],
     settings: &Sinkhorn,
     resident: Option<u32>,
 ) -> (Vec<f32>, Vec<Found>, Vec<f32>) {
@@ -142,8 +148,7 @@ fn together(
     let size = Size { pairs: pairs.len(), n, m, d };
     let mut solver = Solver::new(device, Size { n: n + 3, pairs: size.pairs + 1, ..size }, settings).unwrap();
     solver.resident = resident.unwrap_or(solver.resident);
-    let join =
-        |f: &dyn Fn(&(Points<f32>, Points<f32>, f64)) -> Vec<f32>| -> Vec<f32> { pairs.iter().flat_map(f).collect() };
+    let join = |f: &dyn Fn(&Pair) -> Vec<f32>| -> Vec<f32> { pairs.iter().flat_map(f).collect() };
     let x = device.upload(&join(&|p| p.0.coords().to_vec())).unwrap();
     let y = device.upload(&join(&|p| p.1.coords().to_vec())).unwrap();
     let a = device.upload(&join(&|p| p.0.weights().to_vec())).unwrap();
@@ -242,6 +247,16 @@ fn kept_starts_and_recorded_solves() {
     assert!(solver.found().unwrap().iter().all(|f| f.report.iterations <= 2), "{:?}", solver.found());
     let wide: Vec<f64> = cold.iter().map(|&v| f64::from(v)).collect();
     assert!(relative(&device.download(&gradient).unwrap(), &wide) < 6e-4);
+    // Potentials of a far larger ε: β moves by more than the range within which it is kept apart.
+    let smaller = device.upload(&[2e-2, 1.5e-2]).unwrap();
+    let smaller = smaller.as_view();
+    let sharp = Clouds { epsilon: &smaller, ..clouds };
+    solver.gradient(sharp, Start::Anneal, &mut gradient.as_view_mut()).unwrap();
+    let expected: Vec<f64> = device.download(&gradient).unwrap().iter().map(|&v| f64::from(v)).collect();
+    solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut()).unwrap();
+    solver.gradient(sharp, Start::Kept, &mut gradient.as_view_mut()).unwrap();
+    assert!(solver.found().unwrap().iter().all(|f| f.report.status == Status::Converged), "{:?}", solver.found());
+    assert!(relative(&device.download(&gradient).unwrap(), &expected) < 1e-3);
     let record = |_: &Device| solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut());
     let mut recorded = Graph::capture(&device, record).unwrap();
 

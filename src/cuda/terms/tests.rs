@@ -190,7 +190,7 @@ fn a_recorded_step_serves_all() {
     let device = both.device.clone();
     let (mut given, _) = both.compute(0);
     let mut graph = Graph::capture(&device, |_| {
-        both.sampler.draw(&both.progress.counters)?;
+        both.sampler.draw(&both.progress.counters, &mut both.x)?;
         both.enqueue(&given, true);
         Ok(())
     })

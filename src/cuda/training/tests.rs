@@ -22,16 +22,16 @@ fn measures(n: usize, d: usize) -> Vec<Measure> {
 
 /// Small, with solves so exact that both engines see the same gradients.
 fn small(base: Settings) -> Settings {
-    let sinkhorn = Sinkhorn { tolerance: 2e-6, max_iterations: 500, ..base.sinkhorn.clone() };
+    let sinkhorn = Sinkhorn { tolerance: 1e-5, max_iterations: 200, ..base.sinkhorn.clone() };
     Settings {
         components: 2,
-        steps: [12, 12],
-        batch: 20,
+        steps: [6, 6],
+        batch: 12,
         measures: 2,
         hidden: vec![9, 6],
-        evaluate_every: 6,
-        evaluation_points: 24,
-        tangent: crate::gpca::Tangent { points: 24, rounds: 2, regression: 30 },
+        evaluate_every: 3,
+        evaluation_points: 16,
+        tangent: crate::gpca::Tangent { points: 16, rounds: 1, regression: 20 },
         sinkhorn,
         ..base
     }

@@ -66,22 +66,16 @@ impl Given {
             (&other.u, &mut self.u),
             (&other.v, &mut self.v),
             (&other.gradients, &mut self.gradients),
-            (&other.phi, &mut self.phi),
-            (&other.f, &mut self.f),
+            (&other.gradient, &mut self.gradient),
         ];
         pairs.into_iter().for_each(|(from, to)| device.copy(from, to).unwrap());
         if let (Some(from), Some(to)) = (&other.old, &mut self.old) {
             device.copy(&from.0, &mut to.0).unwrap();
             device.copy(&from.1, &mut to.1).unwrap();
         }
-        let pairs = [
-            (&other.extremes, &mut self.extremes),
-            (&other.marginal_error, &mut self.marginal_error),
-            (&other.value, &mut self.value),
-        ];
+        let pairs = [(&other.extremes, &mut self.extremes), (&other.numbers, &mut self.numbers)];
         pairs.into_iter().for_each(|(from, to)| device.copy(from, to).unwrap());
-        device.copy(&other.status, &mut self.status).unwrap();
-        device.copy(&other.iterations, &mut self.iterations).unwrap();
+        device.copy(&other.marks, &mut self.marks).unwrap();
     }
 
     pub fn batch<'a>(&'a self, index: &'a Buffer<u32>) -> Batch<'a> {
@@ -188,15 +182,6 @@ impl Both {
         };
         self.sampler.draw(&self.progress.counters, &mut self.x).unwrap();
         (given, outcome)
-    }
-
-    /// The device's step from the interval to the update.
-    pub fn enqueue(&mut self, given: &Given, valued: bool) {
-        let Both { sampler, terms, progress, update, .. } = self;
-        let batch = given.batch(&sampler.index);
-        terms.place(batch, progress).unwrap();
-        terms.measure(batch, &given.gradients).unwrap();
-        update.update(progress, terms, batch, (&given.phi, &given.f), given.reports(), valued).unwrap();
     }
 
     /// One whole step of both engines. Sums are of f64 over the same f32 numbers: they agree to 1e-12, and times with them;
