@@ -11,16 +11,16 @@ mod launch;
 mod memory;
 mod networks;
 mod ptx;
+mod sampling;
 mod sinkhorn;
-pub(crate) mod sampling;
-mod sinkhorn;
-pub(crate) mod terms;
-mod training;
+mod terms;
 #[cfg(test)]
 mod tests;
+mod training;
 
 pub use device::{Device, Gpu};
-pub(crate) use graph::Graph;
-pub(crate) use launch::{Grid, Parameter};
-pub(crate) use memory::{Buffer, Number};
 pub use sinkhorn::divergence;
+
+use graph::Graph;
+use launch::{Grid, Parameter};
+use memory::Buffer;
