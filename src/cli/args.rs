@@ -154,6 +154,10 @@ pub struct Fit {
     /// Threads; 0 takes all that this process may use. Results do not depend on it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
+    /// Where trainings run: cpu; cuda or cuda:INDEX; auto takes the first GPU if there is one that can be used. A GPU draws the
+    /// same samples; results differ by rounding.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
     /// Save checkpoints here while fitting [default: beside the model, only when stopped].
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
@@ -184,7 +188,7 @@ pub struct Gaussian {
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = positive)]
     pub components: usize,
     /// Starts of each component.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = positive)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 16, value_parser = positive)]
     pub starts: usize,
     /// Seed of the random ones.
     #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]

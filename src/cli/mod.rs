@@ -2,6 +2,7 @@
 
 mod args;
 mod bures;
+mod device;
 mod devices;
 mod evaluate;
 mod fit;

@@ -1,6 +1,7 @@
 //! `wgpca sinkhorn`: in f64 on the CPU, in f32 on a GPU.
 
 use super::args::Sinkhorn as Arguments;
+use super::device::{Place, place};
 use super::output::{emit, exact, line};
 use super::{Exit, Talk, pool, rows};
 use serde_json::json;
@@ -9,7 +10,7 @@ use wgpca::io::{ReadOptions, read_file};
 #[cfg(feature = "cuda")]
 use wgpca::ot::Divergence;
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
-use wgpca::{DeviceChoice, Error, Measure, Result};
+use wgpca::{Error, Measure, Result};
 
 pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let settings = |tolerance: f64| Sinkhorn {
@@ -33,7 +34,8 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         );
         return Err(Error::file(&args.y, "", problem));
     }
-    let (place, why) = place(args.device, x.len().saturating_mul(y.len()), args.tolerance)?;
+    let forms = [", in f64", ", in f32 (f64 only on the CPU)"];
+    let (place, why) = place(args.device, forms, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
     if let Some(why) = why {
         talk.say(why);
     }
@@ -93,39 +95,13 @@ const GPU_TOLERANCE: f64 = 1e-5;
 /// Pairs of points from which `auto` takes a GPU: below, a CPU is done about as soon, and in f64.
 const WORTH: usize = 1_000_000;
 
-enum Place {
-    Cpu,
-    #[cfg(feature = "cuda")]
-    Gpu(Box<wgpca::cuda::Device>),
-}
-
-/// Where to compute, and what to say of it. Only `auto` falls back to the CPU.
-fn place(choice: DeviceChoice, pairs: usize, tolerance: Option<f64>) -> Result<(Place, Option<String>)> {
-    let cpu = |why: &str| Ok((Place::Cpu, Some(format!("device: cpu, in f64 ({why})"))));
-    match choice {
-        DeviceChoice::Cpu => Ok((Place::Cpu, None)),
-        DeviceChoice::Cuda(index) => gpu(index),
-        DeviceChoice::Auto if pairs < WORTH => cpu("fewer than a million pairs of points"),
-        DeviceChoice::Auto if tolerance.is_some_and(|t| t < GPU_TOLERANCE) => cpu("for this tolerance"),
-        DeviceChoice::Auto => match gpu(0) {
-            Ok(found) => Ok(found),
-            Err(Error::Device { problem, .. }) => cpu(&problem),
-            Err(other) => Err(other),
-        },
+/// Why `auto` does not look for a GPU.
+fn unless(pairs: usize, tolerance: Option<f64>) -> Option<&'static str> {
+    match tolerance {
+        _ if pairs < WORTH => Some("fewer than a million pairs of points"),
+        Some(t) if t < GPU_TOLERANCE => Some("for this tolerance"),
+        _ => None,
     }
-}
-
-#[cfg(feature = "cuda")]
-fn gpu(index: usize) -> Result<(Place, Option<String>)> {
-    let device = wgpca::cuda::Device::open(index)?;
-    let why = format!("device: cuda:{index}, {}, in f32 (f64 only on the CPU)", device.name());
-    Ok((Place::Gpu(Box::new(device)), Some(why)))
-}
-
-#[cfg(not(feature = "cuda"))]
-fn gpu(index: usize) -> Result<(Place, Option<String>)> {
-    let problem = "this program was built without CUDA; build it with the feature cuda or use --device cpu";
-    Err(Error::device(DeviceChoice::Cuda(index).to_string(), problem))
 }
 
 /// The same in f64.

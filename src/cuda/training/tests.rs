@@ -128,3 +128,40 @@ fn a_lost_device() {
     let (_, cpu) = events(Fit::<f32>::new(&data, &settings).unwrap());
     assert_eq!(cpu.components().len(), 2);
 }
+
+/// A checkpoint of one device goes on on the other, from the step where it was made.
+#[cfg(feature = "io")]
+#[test]
+fn checkpoints_move() {
+    let _session = session(Order::Forward);
+    let (data, settings) = (measures(4, 2), small(Settings::fast()));
+    let device = Device::open(0).unwrap();
+    let new = |gpu: bool| {
+        let fit = Fit::<f32>::new(&data, &settings).unwrap();
+        if gpu { fit.on_device(&device) } else { fit }
+    };
+    let (_, whole) = events(new(false));
+    for first_on_gpu in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut fit = new(first_on_gpu);
+        let at = loop {
+            if let Some(Event::Step { component: 2, step, .. }) = fit.advance().unwrap()
+                && step >= 2
+            {
+                break step;
+            }
+        };
+        fit.save_checkpoint(directory.path()).unwrap();
+        drop(fit);
+        let mut fit = Fit::<f32>::resume(&data, directory.path()).unwrap();
+        if !first_on_gpu {
+            fit = fit.on_device(&device);
+        }
+        let (events, fit) = events(fit);
+        let next = events.iter().find_map(|e| if let Event::Step { step, .. } = e { Some(*step) } else { None });
+        assert!(next.is_some_and(|next| next > at) || at == settings.steps[1], "{at} {next:?}");
+        for (a, b) in fit.components().iter().zip(whole.components()) {
+            assert!((a.cost / b.cost - 1.0).abs() < 1e-3, "{} {}", a.cost, b.cost);
+        }
+    }
+}
