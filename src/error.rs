@@ -66,6 +66,13 @@ pub enum Error {
         /// What it said.
         source: std::io::Error,
     },
+    /// A GPU that is not there or does not do what it should.
+    Device {
+        /// The device, as it was asked for (`cuda:0`).
+        device: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
     /// A time outside a component's interval, where the geodesic is not defined.
     Time {
         /// The component, from 1.
@@ -103,6 +110,11 @@ impl Error {
         Error::File { path: path.into(), place: place.into(), problem: problem.into() }
     }
 
+    /// A device that cannot be used.
+    pub fn device(device: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::Device { device: device.into(), problem: problem.into() }
+    }
+
     /// The operating system's refusal, with the path that it does not name itself.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Error::Io { path: path.into(), source }
@@ -131,6 +143,7 @@ impl fmt::Display for Error {
             Error::Covariance { matrix, entry: None, problem } => write!(f, "{matrix}: {problem}"),
             Error::File { path, place, problem } if place.is_empty() => write!(f, "{}: {problem}", path.display()),
             Error::File { path, place, problem } => write!(f, "{}, {place}: {problem}", path.display()),
+            Error::Device { device, problem } => write!(f, "{device}: {problem}"),
             Error::Io { path, source } => match remedy(source.kind()) {
                 Some(text) => write!(f, "{}: {text}", path.display()),
                 None => write!(f, "{}: {source}", path.display()),

@@ -67,6 +67,9 @@
 //! `io`: files. `cli` (default): the command `wgpca`, with `io`. Without either the crate depends on faer, bytemuck and
 //! rayon alone.
 
+#[cfg(feature = "cuda")]
+pub mod cuda;
+mod device;
 pub mod error;
 pub mod gaussian;
 #[cfg(test)]
@@ -90,7 +93,13 @@ pub(crate) mod simd;
 #[cfg(feature = "io")]
 pub mod store;
 
+pub use device::DeviceChoice;
 pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;
 pub use real::Real;
+
+/// The CPU's instruction set that the engine uses: `avx512`, `avx2+fma`, `neon` or `portable`.
+pub fn instruction_set() -> String {
+    format!("{:?}", simd::Isa::best())
+}

@@ -2,6 +2,7 @@
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use wgpca::DeviceChoice;
 use wgpca::gaussian::Degenerate;
 use wgpca::gpca::Start;
 
@@ -37,8 +38,8 @@ pub enum Command {
     /// Cost of a model's components on measures, beside the noise floor and the barycentre alone.
     #[command(after_help = "Example:\n  wgpca evaluate chairs.safetensors data/chairs --points 512")]
     Evaluate(Evaluate),
-    /// What a model is and how it was fitted.
-    #[command(after_help = "Example:\n  wgpca info chairs.safetensors --json")]
+    /// What a model is and how it was fitted, or what there is to compute on.
+    #[command(after_help = "Example:\n  wgpca info chairs.safetensors --json\n  wgpca info --devices")]
     Info(Info),
     /// Sinkhorn divergence between two clouds, and its gradient.
     #[command(after_help = "Example:\n  wgpca sinkhorn x.npy y.npy --epsilon 0.05 --gradient dx.npy --json")]
@@ -153,6 +154,10 @@ pub struct Fit {
     /// Threads; 0 takes all that this process may use. Results do not depend on it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
+    /// Where trainings run: cpu; cuda or cuda:INDEX; auto takes the first GPU if there is one that can be used. A GPU draws the
+    /// same samples; results differ by rounding.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
     /// Save checkpoints here while fitting [default: beside the model, only when stopped].
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
@@ -183,7 +188,7 @@ pub struct Gaussian {
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = positive)]
     pub components: usize,
     /// Starts of each component.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10, value_parser = positive)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 16, value_parser = positive)]
     pub starts: usize,
     /// Seed of the random ones.
     #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
@@ -285,7 +290,11 @@ pub struct Evaluate {
 #[derive(Group)]
 pub struct Info {
     /// Model file.
-    pub model: PathBuf,
+    #[arg(required_unless_present = "devices")]
+    pub model: Option<PathBuf>,
+    /// The CPU and the GPUs, or why there is none that can be used.
+    #[arg(long, conflicts_with = "model")]
+    pub devices: bool,
     /// One JSON object instead of text.
     #[arg(long)]
     pub json: bool,
@@ -300,9 +309,13 @@ pub struct Sinkhorn {
     /// Regularisation, in squared units of the data [default: 0.01 E|y - y'|²].
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon: Option<f64>,
-    /// L1 error of the marginals at which a solve ends.
-    #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 1e-6)]
-    pub tolerance: f64,
+    /// L1 error of the marginals at which a solve ends [default: 1e-6, on a GPU 1e-5].
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub tolerance: Option<f64>,
+    /// cpu, in f64; cuda or cuda:INDEX, in f32 (there is no f64 on a GPU); auto: a GPU if there is one, the clouds have
+    /// a million pairs of points or more, and the tolerance is not below 1e-5.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
     /// Iterations after which a solve ends all the same (exit code 3).
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10_000)]
     pub max_iterations: usize,

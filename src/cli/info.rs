@@ -2,7 +2,7 @@
 
 use super::args::Info;
 use super::output::{component, components, emit, line, short};
-use super::{Exit, gaussian, load};
+use super::{Exit, devices, gaussian, load};
 use serde_json::json;
 use wgpca::Result;
 use wgpca::gpca::Model;
@@ -10,7 +10,8 @@ use wgpca::ot::Epsilon;
 use wgpca::store::AnyModel;
 
 pub fn run(args: &Info) -> Result<Exit> {
-    match load(&args.model)? {
+    let Some(model) = &args.model else { return devices::run(args.json) };
+    match load(model)? {
         AnyModel::Clouds(model) => clouds(&model, args.json),
         AnyModel::Gaussian(model) => gaussians(&model, args.json),
     }

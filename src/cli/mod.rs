@@ -2,6 +2,8 @@
 
 mod args;
 mod bures;
+mod device;
+mod devices;
 mod evaluate;
 mod fit;
 mod gaussian;

@@ -1,22 +1,25 @@
-//! `wgpca sinkhorn`, in f64.
+//! `wgpca sinkhorn`: in f64 on the CPU, in f32 on a GPU.
 
 use super::args::Sinkhorn as Arguments;
+use super::device::{Place, place};
 use super::output::{emit, exact, line};
 use super::{Exit, Talk, pool, rows};
 use serde_json::json;
 use std::path::Path;
 use wgpca::io::{ReadOptions, read_file};
+#[cfg(feature = "cuda")]
+use wgpca::ot::Divergence;
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
-use wgpca::{Error, Result};
+use wgpca::{Error, Measure, Result};
 
 pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
-    let settings = Sinkhorn {
+    let settings = |tolerance: f64| Sinkhorn {
         epsilon: args.epsilon.map_or(Epsilon::default(), Epsilon::Fixed),
-        tolerance: args.tolerance,
+        tolerance: args.tolerance.unwrap_or(tolerance),
         max_iterations: args.max_iterations,
         ..Sinkhorn::default()
     };
-    settings.validate()?;
+    settings(CPU_TOLERANCE).validate()?;
     if let Some(path) = &args.gradient {
         rows::check(path, &[&args.x, &args.y])?;
     }
@@ -31,7 +34,22 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         );
         return Err(Error::file(&args.y, "", problem));
     }
-    let s = pool(args.threads)?.run(|| divergence(&x, &y, &settings))?;
+    let forms = [", in f64", ", in f32 (f64 only on the CPU)"];
+    let (place, why) = place(args.device, forms, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
+    if let Some(why) = why {
+        talk.say(why);
+    }
+    let s = match place {
+        Place::Cpu => {
+            let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
+            pool(args.threads)?.run(|| divergence::<f64>(&x, &y, &settings(CPU_TOLERANCE)))?
+        }
+        #[cfg(feature = "cuda")]
+        Place::Gpu(device) => {
+            let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
+            widened(wgpca::cuda::divergence(&device, &x, &y, &settings(GPU_TOLERANCE))?)
+        }
+    };
     if let Some(path) = &args.gradient {
         rows::write(path, &s.gradient, x.dim())?;
     }
@@ -71,14 +89,36 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     Ok(Exit::NotConverged)
 }
 
+/// What f64 and f32 reach easily.
+const CPU_TOLERANCE: f64 = 1e-6;
+const GPU_TOLERANCE: f64 = 1e-5;
+/// Pairs of points from which `auto` takes a GPU: below, a CPU is done about as soon, and in f64.
+const WORTH: usize = 1_000_000;
+
+/// Why `auto` does not look for a GPU.
+fn unless(pairs: usize, tolerance: Option<f64>) -> Option<&'static str> {
+    match tolerance {
+        _ if pairs < WORTH => Some("fewer than a million pairs of points"),
+        Some(t) if t < GPU_TOLERANCE => Some("for this tolerance"),
+        _ => None,
+    }
+}
+
+/// The same in f64.
+#[cfg(feature = "cuda")]
+fn widened(s: Divergence<f32>) -> Divergence<f64> {
+    let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
+    let Divergence { value, ot_xy, ot_xx, ot_yy, epsilon, gradient, potentials, report } = s;
+    let potentials = wgpca::ot::Potentials { f: wide(&potentials.f), g: wide(&potentials.g) };
+    Divergence { value, ot_xy, ot_xx, ot_yy, epsilon, gradient: wide(&gradient), potentials, report }
+}
+
 /// The one cloud of a file.
-fn cloud(path: &Path, options: &ReadOptions) -> Result<Points<f64>> {
-    let clouds = read_file(path, options)?;
-    match clouds.as_slice() {
-        [one] => Points::try_from(one),
-        several => {
-            let problem = format!("it holds {} clouds; give a file with one", several.len());
-            Err(Error::file(path, "", problem))
-        }
+fn cloud(path: &Path, options: &ReadOptions) -> Result<Measure> {
+    let mut clouds = read_file(path, options)?;
+    let count = clouds.len();
+    match clouds.pop() {
+        Some(one) if count == 1 => Ok(one),
+        _ => Err(Error::file(path, "", format!("it holds {count} clouds; give a file with one"))),
     }
 }

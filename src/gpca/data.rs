@@ -60,9 +60,26 @@ impl<T: Real> Data<T> {
 
 /// See [`Data::epsilon`]; `pooled` is the variance of all measures in the frame.
 pub(crate) fn epsilon<T: Real>(rule: &Epsilon, frame: &Frame, pooled: f64, y: &Points<T>) -> f64 {
+    match rule_in(rule, frame, pooled) {
+        Rule::Fixed(value) => value,
+        Rule::Scaled { factor, least } => factor * variance(y).max(least),
+    }
+}
+
+/// The rule for ε as a frame sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Rule {
+    /// This value.
+    Fixed(f64),
+    /// `factor` times the variance of y, which counts as at least `least`.
+    Scaled { factor: f64, least: f64 },
+}
+
+/// `pooled` is the variance of all measures in the frame.
+pub(crate) fn rule_in(rule: &Epsilon, frame: &Frame, pooled: f64) -> Rule {
     match *rule {
-        Epsilon::Fixed(value) => value / (frame.scale * frame.scale),
-        Epsilon::Auto { scale } => 2.0 * scale * variance(y).max(crate::ot::EPSILON_FLOOR * pooled),
+        Epsilon::Fixed(value) => Rule::Fixed(value / (frame.scale * frame.scale)),
+        Epsilon::Auto { scale } => Rule::Scaled { factor: 2.0 * scale, least: crate::ot::EPSILON_FLOOR * pooled },
     }
 }
 

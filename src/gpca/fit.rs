@@ -9,16 +9,14 @@ use super::finish::finish;
 use super::model::Model;
 use super::position::{Counts, Kept, Position, Trained, Training};
 use super::settings::{Keep, Settings, Start};
-use super::step::{Outcome, Stepper};
+use super::step::Outcome;
+use super::steps::{Course, Cpu, Engine, Steps, together};
 use super::tangent::{barycentre, start};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::Epsilon;
 use crate::pool::Pool;
 use crate::real::Real;
-
-/// Steps between two evaluations of the divergence itself, which costs one more solve a measure.
-const REPORT_EVERY: usize = 10;
 
 /// What a piece of work was.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +32,7 @@ pub enum Event {
         /// Cost before any step.
         cost: f64,
     },
-    /// A step was done.
+    /// A step was done, or on a device several at once.
     Step {
         /// Component, from 1.
         component: usize,
@@ -42,7 +40,7 @@ pub enum Event {
         step: usize,
         /// Steps planned.
         steps: usize,
-        /// What it saw.
+        /// What it saw; of several steps their sums and worst, else the last.
         outcome: Outcome,
     },
     /// The cost was evaluated on the fixed points.
@@ -75,7 +73,10 @@ pub struct Fit<T: Real> {
     /// The finished components as later ones see them.
     earlier: Vec<Earlier<T>>,
     evaluator: Evaluator<T>,
-    stepper: Option<Stepper<T>>,
+    engine: Box<dyn Engine<T>>,
+    stepper: Option<Box<dyn Steps<T>>>,
+    /// What the last steps saw.
+    seen: Vec<Outcome>,
 }
 
 /// `tangent(1)`, `random`.
@@ -117,7 +118,9 @@ impl<T: Real> Fit<T> {
             position: Position { components: vec![], trained: vec![], training: None },
             barycentre: None,
             earlier: vec![],
+            engine: Box::new(Cpu),
             stepper: None,
+            seen: Vec::with_capacity(1),
             evaluator,
             data,
         })
@@ -141,8 +144,23 @@ impl<T: Real> Fit<T> {
 
     /// Where the fit stands, to be written.
     #[cfg(feature = "io")]
-    pub(crate) fn position_mut(&mut self) -> &mut Position<T> {
-        &mut self.position
+    pub(crate) fn position_mut(&mut self) -> Result<&mut Position<T>> {
+        self.settle()?;
+        Ok(&mut self.position)
+    }
+
+    /// The same fit with its trainings elsewhere. To be called before the first step.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn on_engine(self, engine: Box<dyn Engine<T>>) -> Self {
+        Fit { engine, stepper: None, ..self }
+    }
+
+    /// Brings the state of the training up to date.
+    fn settle(&mut self) -> Result<()> {
+        match (&mut self.stepper, &mut self.position.training) {
+            (Some(stepper), Some(training)) => stepper.settle(&mut training.state),
+            _ => Ok(()),
+        }
     }
 
     /// Goes on from where another fit stood.
@@ -187,7 +205,7 @@ impl<T: Real> Fit<T> {
         let step = training.step;
         let pause = step.is_multiple_of(self.settings.evaluate_every) || step == steps;
         if pause && step > training.evaluated {
-            Ok(Some(self.evaluate(component)))
+            self.evaluate(component).map(Some)
         } else if step == steps {
             self.end_start(FitStatus::Completed);
             self.advance()
@@ -219,12 +237,6 @@ impl<T: Real> Fit<T> {
         let cost = self.evaluator.cost(&started.state.geodesic, &started.state.times);
         let spectrum = started.spectrum.map(|s| s.iter().map(|v| v * scale * scale).collect::<Vec<_>>());
         let state = started.state;
-        self.stepper = Some(Stepper::new(
-            &state.geodesic.architecture,
-            &self.settings,
-            self.data.sources.len(),
-            self.earlier.len(),
-        ));
         self.position.training = Some(Training {
             best: Kept { state: state.clone(), cost, step: 0 },
             state,
@@ -237,28 +249,36 @@ impl<T: Real> Fit<T> {
         Ok(Event::Started { component, start: start_name(which), spectrum, cost: cost * scale * scale })
     }
 
-    /// Lines 3 to 8 of Algorithm 1 for the measures of one step.
+    /// Lines 3 to 8 of Algorithm 1 for the measures of one step, or of several.
     fn step(&mut self, component: usize) -> Result<Option<Event>> {
         let (steps, run) = (self.steps(), self.run());
-        let Fit { settings, data, position, stepper, earlier, .. } = self;
+        let Fit { settings, data, position, engine, stepper, earlier, seen, .. } = self;
         let training = position.training.as_mut().expect("a start is in training");
-        let stepper = stepper.get_or_insert_with(|| {
-            Stepper::new(&training.state.geodesic.architecture, settings, data.sources.len(), earlier.len())
-        });
-        stepper.draw(data, settings, run, training.step);
-        let outcome = stepper.gradient(&training.state, earlier, settings, training.step.is_multiple_of(REPORT_EVERY));
-        if !outcome.finite {
+        let course = Course { data, settings, earlier, run, steps };
+        let stepper = match stepper {
+            Some(stepper) => stepper,
+            None => stepper.insert(engine.prepare(&course, training.step, &training.state)?),
+        };
+        let from = training.step;
+        let pause = (from / settings.evaluate_every + 1) * settings.evaluate_every;
+        seen.clear();
+        stepper.take(&course, from, pause.min(steps), &mut training.state, seen)?;
+        let diverged = seen.pop_if(|last| !last.finite).is_some();
+        training.step += seen.len();
+        seen.iter().for_each(|outcome| training.counts.add(outcome));
+        let (step, outcome) = (training.step, together(seen));
+        if diverged {
+            self.settle()?;
             self.end_start(FitStatus::Diverged);
-            return self.advance();
         }
-        training.state.update(settings, settings.rate_at(training.step, steps), &mut stepper.gradient);
-        training.step += 1;
-        training.counts.add(&outcome);
-        let step = training.step;
-        Ok(Some(Event::Step { component, step, steps, outcome: self.in_units(outcome) }))
+        match outcome {
+            Some(outcome) => Ok(Some(Event::Step { component, step, steps, outcome: self.in_units(outcome) })),
+            None => self.advance(),
+        }
     }
 
-    fn evaluate(&mut self, component: usize) -> Event {
+    fn evaluate(&mut self, component: usize) -> Result<Event> {
+        self.settle()?;
         let unit = self.data.frame.scale.powi(2);
         let training = self.position.training.as_mut().expect("a start is in training");
         training.evaluated = training.step;
@@ -268,7 +288,7 @@ impl<T: Real> Fit<T> {
             training.best = Kept { state: training.state.clone(), cost, step: training.step };
         }
         let best = training.best.cost;
-        Event::Evaluated { component, step: training.step, cost: cost * unit, best: best * unit }
+        Ok(Event::Evaluated { component, step: training.step, cost: cost * unit, best: best * unit })
     }
 
     fn end_start(&mut self, status: FitStatus) {

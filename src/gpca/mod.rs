@@ -1,6 +1,6 @@
 //! Geodesic PCA of general measures (GPCAgen).
 
-mod chunk;
+pub(crate) mod chunk;
 mod component;
 mod constraint;
 mod data;
@@ -17,9 +17,10 @@ mod regression;
 mod samples;
 mod settings;
 mod source;
-mod spectrum;
+pub(crate) mod spectrum;
 mod state;
 mod step;
+mod steps;
 mod tangent;
 mod work;
 
@@ -31,6 +32,21 @@ pub use model::{Evaluation, Model, Projection};
 #[cfg(feature = "io")]
 pub(crate) use position::{Kept, Position, Trained, Training};
 pub use settings::*;
-#[cfg(feature = "io")]
+#[cfg(any(feature = "io", feature = "cuda"))]
 pub(crate) use state::State;
 pub use step::Outcome;
+
+/// What the engine on a GPU shares with this one.
+#[cfg(feature = "cuda")]
+pub(crate) mod shared {
+    pub(crate) use super::chunk::ROWS;
+    pub(crate) use super::data::{Data, Rule, rule_in};
+    pub(crate) use super::state::{LONGEST, MEETING_RATE};
+    pub(crate) use super::steps::{Course, Engine, REPORT_EVERY, Steps};
+    #[cfg(test)]
+    pub(crate) use super::{
+        constraint::Earlier,
+        interval::{End, Interval},
+        step::{Slot, Stepper, extremes},
+    };
+}

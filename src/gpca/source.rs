@@ -37,7 +37,7 @@ pub(crate) fn canonical(measure: &Measure) -> Measure {
 pub(crate) struct Source<T> {
     /// Distinct points, equal ones merged, neighbours in the list neighbours in space.
     pub points: Points<T>,
-    cumulative: Vec<f64>,
+    pub cumulative: Vec<f64>,
     uniform: bool,
 }
 

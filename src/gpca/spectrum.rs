@@ -9,7 +9,16 @@ use crate::rng::{Purpose, Stream};
 /// Up to this dimension the Hessians are formed (D2); above, Lanczos iterations on their products (D3) give Ritz values,
 /// which lie inside the spectrum and reach its ends as the iterations go on.
 pub(crate) const DIRECT: usize = 16;
-const LANCZOS: usize = 24;
+pub(crate) const LANCZOS: usize = 24;
+
+/// Unit vector from which the iterations begin, the same for every row and every call: reproducible, and in general
+/// position.
+pub(crate) fn lanczos_start(d: usize) -> Vec<f64> {
+    let mut stream = Stream::new(0, Purpose::Evaluation, [0; 3]);
+    let start: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
+    let norm = start.iter().map(|v| v * v).sum::<f64>().sqrt();
+    start.iter().map(|s| s / norm).collect()
+}
 
 /// One end of the spectrum.
 #[derive(Clone, Debug, Default)]
@@ -103,12 +112,9 @@ impl<T: Real> Spectrum<T> {
         self.basis.iter_mut().for_each(|b| b.resize(rows * d, 0.0));
         self.diagonal.resize(rows * steps, 0.0);
         self.off.resize(rows * steps, 0.0);
-        // The same start for every row and every call: reproducible, and in general position.
-        let mut stream = Stream::new(0, Purpose::Evaluation, [0; 3]);
-        let start: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
-        let norm = start.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let start = lanczos_start(d);
         for q in self.basis[0].chunks_exact_mut(d) {
-            q.iter_mut().zip(&start).for_each(|(q, s)| *q = s / norm);
+            q.copy_from_slice(&start);
         }
         self.q.resize(rows * d, T::ZERO);
         self.w.resize(rows * d, T::ZERO);

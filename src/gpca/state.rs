@@ -6,9 +6,9 @@ use crate::nn::Adam;
 use crate::real::Real;
 
 /// Rate of the meeting times relative to that of the networks where times have no rate of their own.
-const MEETING_RATE: f64 = 10.0;
+pub(crate) const MEETING_RATE: f64 = 10.0;
 /// Largest step of a time by majorisation, relative to the largest time.
-const LONGEST: f64 = 0.5;
+pub(crate) const LONGEST: f64 = 0.5;
 
 /// A measure's part in a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,7 +109,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    fn largest_time(&self) -> f64 {
+    pub(crate) fn largest_time(&self) -> f64 {
         self.times.iter().fold(0.0, |a: f64, t| a.max(t.abs()))
     }
 

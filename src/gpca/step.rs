@@ -17,18 +17,18 @@ use crate::rng::{Purpose, Stream, lattice_normals};
 
 /// One measure of a step.
 #[derive(Clone, Debug)]
-struct Slot<T> {
-    index: usize,
-    y: Points<T>,
-    z: Points<T>,
-    epsilon: f64,
-    time: f64,
-    end: Option<End>,
-    gradient: Vec<T>,
+pub(crate) struct Slot<T> {
+    pub index: usize,
+    pub y: Points<T>,
+    pub z: Points<T>,
+    pub epsilon: f64,
+    pub time: f64,
+    pub end: Option<End>,
+    pub gradient: Vec<T>,
     solver: Divergences<T>,
-    report: Report,
-    value: f64,
-    along: f64,
+    pub report: Report,
+    pub value: f64,
+    pub along: f64,
 }
 
 /// What a step saw.
@@ -61,10 +61,12 @@ pub struct Outcome {
 /// All memory of a step, made once for a component.
 #[derive(Clone, Debug)]
 pub(crate) struct Stepper<T> {
-    works: Vec<Work<T>>,
-    slots: Vec<Slot<T>>,
+    pub works: Vec<Work<T>>,
+    pub slots: Vec<Slot<T>>,
     pub gradient: Gradient<T>,
     constraint: Constraint,
+    /// What flows into the smallest and the largest eigenvalue from clipped times.
+    pub into: [f64; 2],
     jets: Jets,
     d_eigen: Vec<T>,
     /// Rows that attained an extreme eigenvalue, and what flows to u there.
@@ -95,6 +97,7 @@ impl<T: Real> Stepper<T> {
             slots: (0..visits).map(|_| slot()).collect(),
             gradient: Gradient::new(architecture, n, visits),
             constraint: Constraint::new(earlier),
+            into: [0.0; 2],
             jets: Jets::new(&architecture.f),
             d_eigen: vec![T::ZERO; architecture.f_parameters()],
             pulls: [(usize::MAX, vec![0.0; d]), (usize::MAX, vec![0.0; d])],
@@ -142,7 +145,6 @@ impl<T: Real> Stepper<T> {
     /// The gradient at the present draw; `value` asks for the divergence itself too.
     pub fn gradient(&mut self, state: &State<T>, earlier: &[Earlier<T>], settings: &Settings, value: bool) -> Outcome {
         let geodesic = &state.geodesic;
-        let d = geodesic.architecture.dim();
         let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
         let share = 1.0 / self.slots.len() as f64;
 
@@ -170,8 +172,7 @@ impl<T: Real> Stepper<T> {
         self.gradient.times.fill(0.0);
         self.gradient.measures.clear();
         self.gradient.speed_squared = speed_squared;
-        // What flows into the extreme eigenvalues from clipped times.
-        let (mut into_low, mut into_high) = (0.0, 0.0);
+        let [mut into_low, mut into_high] = [0.0; 2];
         let mut pull = |end: Option<End>, along: f64| match end {
             Some(End::Low) => into_high += along * interval.low_slope,
             Some(End::High) => into_low += along * interval.high_slope,
@@ -193,8 +194,9 @@ impl<T: Real> Stepper<T> {
                 end => pull(end, times.new),
             }
         }
-        self.pull_eigenvalues(state, settings, into_low, into_high);
-        self.backward(state, settings, share, m, d);
+        self.into = [into_low, into_high];
+        self.pull_eigenvalues(state, settings);
+        self.backward(state, settings);
 
         let Gradient { phi, f, times, .. } = &self.gradient;
         finite &= phi.iter().chain(f).all(|g| g.is_finite()) && times.iter().all(|t| t.is_finite());
@@ -215,7 +217,7 @@ impl<T: Real> Stepper<T> {
     }
 
     /// The gradient through the eigenvalues that set the ends (D6, D4), where times sit on them.
-    fn pull_eigenvalues(&mut self, state: &State<T>, settings: &Settings, into_low: f64, into_high: f64) {
+    fn pull_eigenvalues(&mut self, state: &State<T>, settings: &Settings) {
         self.d_eigen.fill(T::ZERO);
         self.pulls.iter_mut().for_each(|p| p.0 = usize::MAX);
         if !settings.through_eigenvalue {
@@ -223,9 +225,9 @@ impl<T: Real> Stepper<T> {
         }
         let (architecture, parameters) = (&state.geodesic.architecture, &state.geodesic.f);
         let d = architecture.dim();
-        let Stepper { works, jets, d_eigen, pulls, .. } = self;
+        let Stepper { works, jets, d_eigen, pulls, into, .. } = self;
         let (low, high) = extremes(works);
-        for ((at, factor), pull) in [(low, into_low), (high, into_high)].into_iter().zip(pulls) {
+        for ((at, &factor), pull) in [low, high].into_iter().zip(&*into).zip(pulls) {
             if factor == 0.0 {
                 continue;
             }
@@ -239,20 +241,13 @@ impl<T: Real> Stepper<T> {
     }
 
     /// Cotangents on u and v, then both networks backward.
-    fn backward(&mut self, state: &State<T>, settings: &Settings, share: f64, m: usize, d: usize) {
+    fn backward(&mut self, state: &State<T>, settings: &Settings) {
+        let d = state.geodesic.architecture.dim();
         let Stepper { works, slots, constraint, pulls, gradient, d_eigen, .. } = self;
         let (slots, pulls, constraint) = (&*slots, &*pulls, &*constraint);
         for_each(works, true, |_, work| {
-            let Work { chunk, earlier, gap, .. } = work;
-            let at = chunk.first * d..(chunk.first + chunk.rows) * d;
-            chunk.bar_u.fill(T::ZERO);
-            chunk.bar_v.fill(T::ZERO);
-            for slot in slots {
-                let g = &slot.gradient[at.clone()];
-                crate::real::axpy(T::from_f64(share), g, &mut chunk.bar_u);
-                crate::real::axpy(T::from_f64(share * slot.time), g, &mut chunk.bar_v);
-            }
-            constraint.add_cotangents(chunk, earlier, gap, m, settings);
+            cotangents(work, slots, constraint, settings);
+            let chunk = &mut work.chunk;
             for (row, pull) in pulls {
                 if row.wrapping_sub(chunk.first) < chunk.rows {
                     let bar = &mut chunk.bar_u[(row - chunk.first) * d..][..d];
@@ -265,10 +260,33 @@ impl<T: Real> Stepper<T> {
         sum_gradients(&state.geodesic.architecture, works.iter().map(|w| &w.chunk), &mut gradient.phi, &mut gradient.f);
         crate::real::axpy(T::ONE, d_eigen, &mut gradient.f);
     }
+
+    /// Cotangents on u and v of the last gradient, before the backward passes.
+    #[cfg(all(test, feature = "cuda"))]
+    pub fn cotangents(&mut self, settings: &Settings) {
+        let Stepper { works, slots, constraint, .. } = self;
+        works.iter_mut().for_each(|work| cotangents(work, slots, constraint, settings));
+    }
+}
+
+/// Cotangents on u and v of all terms of the loss, without what comes through the eigenvalues.
+fn cotangents<T: Real>(work: &mut Work<T>, slots: &[Slot<T>], constraint: &Constraint, settings: &Settings) {
+    let Work { chunk, earlier, gap, .. } = work;
+    let d = chunk.u.len() / chunk.rows;
+    let at = chunk.first * d..(chunk.first + chunk.rows) * d;
+    let share = 1.0 / slots.len() as f64;
+    chunk.bar_u.fill(T::ZERO);
+    chunk.bar_v.fill(T::ZERO);
+    for slot in slots {
+        let g = &slot.gradient[at.clone()];
+        crate::real::axpy(T::from_f64(share), g, &mut chunk.bar_u);
+        crate::real::axpy(T::from_f64(share * slot.time), g, &mut chunk.bar_v);
+    }
+    constraint.add_cotangents(chunk, earlier, gap, settings.batch, settings);
 }
 
 /// The chunks' smallest and largest eigenvalues.
-fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
+pub(crate) fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
     let (mut low, mut high) = (&works[0].spectrum.low, &works[0].spectrum.high);
     for Work { spectrum, .. } in &works[1..] {
         // Written so that NaN wins.

@@ -21,6 +21,13 @@ const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
+/// What an update multiplies and what it adds below, with the bias correction of this many updates.
+pub(crate) fn step_and_floor(rate: f64, updates: u64) -> [f64; 2] {
+    let t = updates as f64;
+    let (c1, c2) = (1.0 - BETA1.powf(t), 1.0 - BETA2.powf(t));
+    [rate * c2.sqrt() / c1, EPSILON * c2.sqrt()]
+}
+
 impl<T: Real> Adam<T> {
     /// For n parameters.
     pub fn new(n: usize) -> Self {
@@ -30,10 +37,7 @@ impl<T: Real> Adam<T> {
     /// One update at this rate, with bias correction.
     pub fn update(&mut self, rate: f64, gradient: &[T], parameters: &mut [T]) {
         self.updates += 1;
-        let t = self.updates as f64;
-        let (c1, c2) = (1.0 - BETA1.powf(t), 1.0 - BETA2.powf(t));
-        let step = T::from_f64(rate * c2.sqrt() / c1);
-        let floor = T::from_f64(EPSILON * c2.sqrt());
+        let [step, floor] = step_and_floor(rate, self.updates).map(T::from_f64);
         let [b1, b2, r1, r2] = [BETA1, BETA2, 1.0 - BETA1, 1.0 - BETA2].map(T::from_f64);
         for (((p, &g), m), v) in parameters.iter_mut().zip(gradient).zip(&mut self.first).zip(&mut self.second) {
             *m = b1 * *m + r1 * g;

@@ -15,6 +15,8 @@ mod potential;
 
 pub use activation::Activation;
 pub use adam::Adam;
+#[cfg(all(test, feature = "cuda"))]
+pub(crate) use adam::step_and_floor;
 pub use eigenvalue::Jets;
 pub use mlp::Mlp;
 pub use pass::Pass;

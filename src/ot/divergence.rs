@@ -151,7 +151,7 @@ impl<T: Real> Solver<T> {
     }
 
     /// ε of a pair that can be solved.
-    fn check(&self, x: &Points<T>, y: &Points<T>) -> Result<f64> {
+    pub(crate) fn check(&self, x: &Points<T>, y: &Points<T>) -> Result<f64> {
         if x.dim() != y.dim() {
             let problem = format!("x has {} coordinates, y has {}; both must lie in the same space", x.dim(), y.dim());
             return Err(Error::points("points", problem));

@@ -68,7 +68,7 @@ impl<T: Real> Fit<T> {
         let path = directory.join(CHECKPOINT_FILE);
         let settings = serde_json::to_value(self.settings()).map_err(|e| Error::file(&path, "", e.to_string()))?;
         let facts = json!({ "settings": settings, "measures": self.fingerprint() });
-        write::<T, _>(&path, KIND, facts, self.position_mut())?;
+        write::<T, _>(&path, KIND, facts, self.position_mut()?)?;
         Ok(path)
     }
 

@@ -1,0 +1,57 @@
+// What a test says to the stand-in driver; libcuda has nothing like it.
+#include "driver.h"
+
+using namespace driver;
+
+#define CONTROL extern "C" __attribute__((visibility("default")))
+
+CONTROL void emulator_configure(int order, unsigned seed, unsigned workers) {
+    Driver& d = driver::driver();
+    std::lock_guard lock(d.mutex);
+    d.settings = {static_cast<emulator::Order>(order), seed, workers};
+}
+
+// What goes wrong from now on, beside what was said before; `kind` as Fault in lib.rs numbers them.
+CONTROL void emulator_inject(int kind, int64_t first, int64_t second) {
+    Driver& d = driver::driver();
+    std::lock_guard lock(d.mutex);
+    Faults& f = d.faults;
+    switch (kind) {
+        case 0: f.init = static_cast<int>(first); break;
+        case 1: f.version = static_cast<int>(first); break;
+        case 2: f.capability[0] = static_cast<int>(first), f.capability[1] = static_cast<int>(second); break;
+        case 3: f.module = static_cast<int>(first); break;
+        case 4: f.memory = d.used + static_cast<size_t>(first); break;
+        case 5: f.launches = first; break;
+        case 6: f.calls = first; break;
+    }
+}
+
+// No more faults, no failed kernel, counts from zero.
+CONTROL void emulator_reset() {
+    Driver& d = driver::driver();
+    std::lock_guard lock(d.mutex);
+    d.faults = Faults{};
+    d.failed = Success;
+    d.failure.clear();
+    d.counts = Counts{};
+    d.settings = emulator::Settings{};
+}
+
+CONTROL void emulator_counts(Counts* counts) {
+    Driver& d = driver::driver();
+    std::lock_guard lock(d.mutex);
+    *counts = d.counts;
+}
+
+// The `index`-th kernel: its name, how many parameters it has, and their sizes in `bytes`, which has room for 48.
+// Null if there are no more.
+CONTROL const char* emulator_kernel(unsigned index, size_t* parameters, size_t* bytes, int* for_tests) {
+    const emulator::Kernel* k = emulator::kernels;
+    while (k && index--) k = k->next;
+    if (!k) return nullptr;
+    *parameters = k->parameters;
+    *for_tests = k->for_tests;
+    for (size_t p = 0; p < k->parameters; ++p) bytes[p] = k->bytes[p];
+    return k->name;
+}

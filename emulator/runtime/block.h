@@ -1,0 +1,111 @@
+// One block: its threads as fibers, its barriers and warp collectives, the order in which threads run.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fiber.h"
+#include "kernel.h"
+
+namespace emulator {
+
+enum class Order : int { Forward, Reverse, Random };
+
+// How threads are run; a kernel that is right gives the same whatever it is.
+struct Settings {
+    Order order = Order::Forward;
+    unsigned seed = 1;
+    unsigned workers = 0;  // threads of the CPU that run blocks; 0: all
+};
+
+struct Launch {
+    const Kernel* kernel;
+    void** arguments;
+    dim3 grid, block;
+    size_t shared;  // bytes of dynamic shared memory
+    bool cooperative;
+};
+
+enum class State : unsigned char { Ready, AtBlock, AtWarp, AtGrid, Done };
+
+// Values on their way between lanes; twofold, so that one collective may follow another at once.
+struct Warp {
+    unsigned arrived, wanted;
+    uint64_t values[2][32];
+};
+
+struct Thread {
+    Fiber fiber;
+    Index index;
+    unsigned linear;
+    unsigned char lane, turn;
+    State state;
+    Collective collective;
+    Warp* warp;
+};
+
+// The barrier of all blocks of a cooperative launch. Where it cannot open any more, it says so instead of waiting.
+class GridBarrier {
+  public:
+    explicit GridBarrier(unsigned blocks) : blocks_(blocks) {}
+    // False: some block returned or failed, the barrier will never open.
+    bool wait();
+    // A block has ended.
+    void gone();
+    unsigned waiting() const { return waiting_; }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable open_;
+    unsigned blocks_, waiting_ = 0, gone_ = 0;
+    uint64_t passed_ = 0;
+    bool broken_ = false;
+};
+
+// Runs blocks, one after the other, on one thread of the CPU.
+class Runner {
+  public:
+    ~Runner();
+    void begin(const Launch& launch, const Settings& settings, GridBarrier* barrier, unsigned number);
+    // Empty, or what went wrong.
+    std::string run(unsigned block);
+
+    // What the running thread calls.
+    void at_block();
+    void at_warp(unsigned mask, Collective collective);
+    void at_grid(unsigned blocks);
+    [[noreturn]] void fail(const char* what);
+    const Launch& launch() const { return *launch_; }
+
+  private:
+    void start(unsigned block);
+    void schedule();
+    bool turn(unsigned warp);
+    void release_block();
+    void release_grid();
+    void stuck();
+    void wait(State state);
+    unsigned random();
+    void shuffle();
+
+    const Launch* launch_ = nullptr;
+    GridBarrier* barrier_ = nullptr;
+    Order order_ = Order::Forward;
+    std::vector<Thread> threads_;
+    std::vector<Warp> warps_;
+    std::vector<unsigned> warp_order_;
+    std::unique_ptr<unsigned char[]> shared_;
+    unsigned char* stacks_ = nullptr;
+    size_t stacks_bytes_ = 0;
+    unsigned alive_ = 0, at_block_ = 0, at_grid_ = 0;
+    uint32_t random_ = 1;
+    std::string error_;
+};
+
+// Runs a whole launch. Empty, or what went wrong.
+std::string run(const Launch& launch, const Settings& settings);
+
+}  // namespace emulator

@@ -1,0 +1,165 @@
+#include "fiber.h"
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+// emulator_switch(save, to): keeps the registers that a call must preserve on the stack, stores the stack pointer in
+// *save and goes on where `to` was kept. emulator_trampoline: the first return address of a fiber.
+extern "C" void emulator_switch(void** save, void* to);
+extern "C" void emulator_trampoline();
+
+#if defined(__x86_64__) && defined(__linux__)
+asm(R"(
+.text
+.globl emulator_switch
+.hidden emulator_switch
+.type emulator_switch,@function
+emulator_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size emulator_switch,.-emulator_switch
+.globl emulator_trampoline
+.hidden emulator_trampoline
+.type emulator_trampoline,@function
+emulator_trampoline:
+    call emulator_fiber_main
+    ud2
+.size emulator_trampoline,.-emulator_trampoline
+.section .note.GNU-stack,"",@progbits
+.text
+)");
+static constexpr int saved_words = 6;   // rbp rbx r12 r13 r14 r15
+static constexpr int return_word = 6;   // what ret pops
+static constexpr int frame_words = 9;   // and two more: the stack is aligned to 16 bytes at the trampoline's call
+#elif defined(__aarch64__) && defined(__linux__)
+asm(R"(
+.text
+.globl emulator_switch
+.hidden emulator_switch
+.type emulator_switch,%function
+emulator_switch:
+    sub sp, sp, #160
+    stp x19, x20, [sp, #0]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    stp d8, d9, [sp, #96]
+    stp d10, d11, [sp, #112]
+    stp d12, d13, [sp, #128]
+    stp d14, d15, [sp, #144]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    ldp x19, x20, [sp, #0]
+    ldp x21, x22, [sp, #16]
+    ldp x23, x24, [sp, #32]
+    ldp x25, x26, [sp, #48]
+    ldp x27, x28, [sp, #64]
+    ldp x29, x30, [sp, #80]
+    ldp d8, d9, [sp, #96]
+    ldp d10, d11, [sp, #112]
+    ldp d12, d13, [sp, #128]
+    ldp d14, d15, [sp, #144]
+    add sp, sp, #160
+    ret
+.size emulator_switch,.-emulator_switch
+.globl emulator_trampoline
+.hidden emulator_trampoline
+.type emulator_trampoline,%function
+emulator_trampoline:
+    bl emulator_fiber_main
+    brk #0
+.size emulator_trampoline,.-emulator_trampoline
+.section .note.GNU-stack,"",%progbits
+.text
+)");
+static constexpr int saved_words = 20;  // x19 to x30, d8 to d15
+static constexpr int return_word = 11;  // x30
+static constexpr int frame_words = 20;
+#else
+#error "the emulator switches stacks by hand and knows how on Linux on x86-64 and aarch64 only; test there"
+#endif
+
+namespace emulator {
+
+static constexpr uint64_t canary = 0x5afe57ac5afe57acull;
+static thread_local void* scheduler;
+#if defined(__SANITIZE_ADDRESS__)
+static thread_local const void* scheduler_stack;
+static thread_local size_t scheduler_stack_bytes;
+#endif
+
+void clean(unsigned char* stacks, size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(stacks, bytes);
+#else
+    (void)stacks, (void)bytes;
+#endif
+}
+
+void prepare(Fiber& fiber, unsigned char* stack) {
+    // The last calls of a fiber that was here before did not return.
+    clean(stack + stack_bytes - 4096, 4096);
+    memcpy(stack, &canary, sizeof canary);
+    // The top is aligned to 16 bytes; a frame as emulator_switch leaves it, that returns into the trampoline.
+    const auto top = (reinterpret_cast<uintptr_t>(stack) + stack_bytes - 64) & ~static_cast<uintptr_t>(15);
+    void** frame = reinterpret_cast<void**>(top) - frame_words;
+    for (int word = 0; word < frame_words; ++word) frame[word] = nullptr;
+    static_assert(return_word < frame_words && saved_words <= frame_words);
+    frame[return_word] = reinterpret_cast<void*>(emulator_trampoline);
+    fiber = {frame, stack};
+}
+
+bool intact(const Fiber& fiber) { return memcmp(fiber.stack, &canary, sizeof canary) == 0; }
+
+void enter(Fiber& fiber) {
+#if defined(__SANITIZE_ADDRESS__)
+    void* fake;
+    __sanitizer_start_switch_fiber(&fake, fiber.stack, stack_bytes);
+    emulator_switch(&scheduler, fiber.stack_pointer);
+    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#else
+    emulator_switch(&scheduler, fiber.stack_pointer);
+#endif
+}
+
+void leave(Fiber& fiber, bool last) {
+#if defined(__SANITIZE_ADDRESS__)
+    void* fake;
+    __sanitizer_start_switch_fiber(last ? nullptr : &fake, scheduler_stack, scheduler_stack_bytes);
+    emulator_switch(&fiber.stack_pointer, scheduler);
+    __sanitizer_finish_switch_fiber(fake, &scheduler_stack, &scheduler_stack_bytes);
+#else
+    (void)last;
+    emulator_switch(&fiber.stack_pointer, scheduler);
+#endif
+}
+
+// A fiber that begins tells the sanitizer that it has arrived.
+void arrived() {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);
+#endif
+}
+
+}  // namespace emulator

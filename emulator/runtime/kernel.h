@@ -1,0 +1,100 @@
+// What the language header and the scheduler know of each other: the running thread, its collectives, and the list of
+// kernels.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
+};
+
+namespace emulator {
+
+struct Index {
+    unsigned x, y, z;
+};
+struct Thread;
+class Runner;
+
+// Where the CPU thread is: threadIdx, blockIdx and so on are read from here.
+struct Here {
+    Thread* thread = nullptr;
+    Runner* runner = nullptr;
+    Index thread_index{};
+    dim3 block_index, block_dim, grid_dim;
+    unsigned char* shared = nullptr;
+};
+// Small and read all the time: reached without a call, though the library is loaded late.
+extern constinit thread_local Here here __attribute__((tls_model("initial-exec")));
+
+// What a lane takes part in; all lanes of a collective must be in the same one.
+enum class Collective : unsigned char { Sync, Exchange, Down, Up, Any, Vote };
+
+void block_barrier();
+void warp_barrier(unsigned mask, Collective collective);
+void grid_barrier(unsigned blocks);
+[[noreturn]] void fail(const char* what);
+// The lane of the running thread, and the 32 values that its warp exchanges next.
+unsigned lane();
+uint64_t* exchange(unsigned mask, uint64_t value, Collective collective);
+
+template <class T>
+uint64_t to_bits(T value) {
+    static_assert(sizeof(T) <= 8, "lanes exchange at most 8 bytes");
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+template <class T>
+T from_bits(uint64_t bits) {
+    T value;
+    std::memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+// The value of a lane, seen from the running one.
+template <class T>
+T shuffle(unsigned mask, T value, unsigned from, Collective collective) {
+    const uint64_t* values = exchange(mask, to_bits(value), collective);
+    if (!((mask >> from) & 1)) fail("a shuffle reads a lane outside its mask");
+    return from_bits<T>(values[from]);
+}
+
+// A kernel and its parameters.
+struct Kernel {
+    static constexpr size_t most = 48;
+    const char* name;
+    void (*call)(void** arguments);
+    size_t parameters;
+    size_t bytes[most];
+    bool pointer[most];
+    bool for_tests;  // of the emulator's own tests, not compiled for a GPU
+    Kernel* next;
+};
+extern Kernel* kernels;
+
+template <class... A>
+Kernel describe(const char* name, void (*)(A...), void (*call)(void**), bool for_tests) {
+    static_assert(sizeof...(A) <= Kernel::most);
+    return {name, call, sizeof...(A), {sizeof(A)...}, {std::is_pointer_v<A>...}, for_tests, nullptr};
+}
+template <class... A, size_t... I>
+void call_with(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
+    kernel(*static_cast<std::remove_reference_t<A>*>(arguments[I])...);
+}
+template <class... A>
+void call(void (*kernel)(A...), void** arguments) {
+    call_with(kernel, arguments, std::index_sequence_for<A...>{});
+}
+struct Registration {
+    Kernel kernel;
+    explicit Registration(Kernel k) : kernel(k) {
+        kernel.next = kernels;
+        kernels = &kernel;
+    }
+};
+
+}  // namespace emulator

@@ -1,0 +1,63 @@
+// A grid: its blocks spread over threads of the CPU.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "block.h"
+
+namespace emulator {
+
+// Runners are kept from launch to launch with their stacks.
+static std::mutex idle_mutex;
+static std::vector<std::unique_ptr<Runner>> idle;
+
+static std::unique_ptr<Runner> take() {
+    std::lock_guard lock(idle_mutex);
+    if (idle.empty()) return std::make_unique<Runner>();
+    std::unique_ptr<Runner> runner = std::move(idle.back());
+    idle.pop_back();
+    return runner;
+}
+
+static void give_back(std::unique_ptr<Runner> runner) {
+    std::lock_guard lock(idle_mutex);
+    idle.push_back(std::move(runner));
+}
+
+std::string run(const Launch& launch, const Settings& settings) {
+    const unsigned blocks = launch.grid.x * launch.grid.y * launch.grid.z;
+    const unsigned cores = settings.workers ? settings.workers : std::max(1u, std::thread::hardware_concurrency());
+    // Blocks that wait for each other need a thread each; __shared__ variables are the thread's.
+    const unsigned workers = launch.cooperative ? blocks : std::min(cores, blocks);
+    GridBarrier barrier(blocks);
+    std::atomic<unsigned> next{0};
+    std::atomic<bool> stop{false};
+    std::mutex error_mutex;
+    std::string error;
+
+    auto work = [&](unsigned number) {
+        std::unique_ptr<Runner> runner = take();
+        runner->begin(launch, settings, launch.cooperative ? &barrier : nullptr, number);
+        for (unsigned k; !stop && (k = next++) < blocks;) {
+            std::string failed = runner->run(settings.order == Order::Reverse ? blocks - 1 - k : k);
+            if (!failed.empty()) {
+                stop = true;
+                std::lock_guard lock(error_mutex);
+                if (error.empty()) error = std::move(failed);
+            }
+            // After the error is noted: those that wait fail because of it.
+            barrier.gone();
+        }
+        give_back(std::move(runner));
+    };
+    if (workers == 1) {
+        work(0);
+    } else {
+        std::vector<std::thread> threads;
+        for (unsigned w = 0; w < workers; ++w) threads.emplace_back(work, w);
+        for (std::thread& t : threads) t.join();
+    }
+    return error;
+}
+
+}  // namespace emulator

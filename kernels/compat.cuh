@@ -1,0 +1,32 @@
+// Included first by every kernel file. A GPU compiler needs no other header; elsewhere cuda_on_cpu.h stands in.
+#pragma once
+#if defined(__CUDACC__)
+typedef unsigned char uint8_t;
+typedef unsigned int uint32_t;
+typedef int int32_t;
+typedef unsigned long long uint64_t;
+typedef long long int64_t;
+#define INFINITE (__int_as_float(0x7f800000))
+#define DYN_SHARED(T, name)                                          \
+    extern __shared__ __align__(16) unsigned char dynamic_shared[];  \
+    T* name = reinterpret_cast<T*>(dynamic_shared)
+#define KERNEL extern "C" __global__ void
+// Makes a kernel known to the CPU execution; nothing on a GPU.
+#define REGISTER(kernel)
+// Barrier of all blocks of a cooperative launch. The host zeroes the counter once. Block 0 adds what is missing from
+// 2^31 when every other block adds 1, so that the top bit flips when all have arrived, however often that was before.
+static __device__ __forceinline__ void grid_sync(unsigned* counter, unsigned blocks) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const bool first = blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0;
+        __threadfence();
+        const unsigned before = atomicAdd(counter, first ? 0x80000000u - (blocks - 1u) : 1u);
+        while (((before ^ *reinterpret_cast<volatile unsigned*>(counter)) & 0x80000000u) == 0) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
+#else
+#include "cuda_on_cpu.h"
+#endif

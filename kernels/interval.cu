@@ -1,0 +1,67 @@
+// Times inside the interval on which id + t∇f is a diffeomorphism (D7), and the particles there.
+#include "compat.cuh"
+
+// Twin: gpca::Interval. Written as there, so that NaN eigenvalues set no bound.
+struct TimeInterval {
+    double low, high;
+    // ∂low/∂λmax and ∂high/∂λmin, 0 at the infinities.
+    double low_slope, high_slope;
+};
+
+static __device__ __forceinline__ TimeInterval time_interval(double lambda_min, double lambda_max, double reach) {
+    TimeInterval t;
+    const bool below = lambda_max > 0.0, above = lambda_min < 0.0;
+    t.low = below ? -reach / lambda_max : -INFINITE;
+    t.low_slope = below ? reach / (lambda_max * lambda_max) : 0.0;
+    t.high = above ? -reach / lambda_min : INFINITE;
+    t.high_slope = above ? reach / (lambda_min * lambda_min) : 0.0;
+    return t;
+}
+
+// Ends on which a time may have been put.
+#define INSIDE 0
+#define AT_LOW 1
+#define AT_HIGH 2
+
+static __device__ __forceinline__ double clipped(double t, double low, double high, int32_t* end) {
+    *end = t < low ? AT_LOW : t > high ? AT_HIGH : INSIDE;
+    return *end == AT_LOW ? low : *end == AT_HIGH ? high : t;
+}
+
+// Algorithm 1, lines 5 and 6: t' = t clipped to the interval of the batch and z = u + t' v, for every slot.
+//   extremes    λmin, λmax over the batch
+//   times       n + 2: those of the measures, then the meeting times on the first component and on this one
+//   first       interval of the first component (with `later`)
+// Writes ends (low, high, ∂low/∂λmax, ∂high/∂λmin), the time and the end of each slot, with `later` the clipped meeting
+// times (old, new) and their ends, and z (visits × count, count = m d).
+// Grid: (⌈count / block⌉, visits). Bound by memory: 12 bytes a number.
+KERNEL place_particles(const float* __restrict__ u, const float* __restrict__ v, const double* __restrict__ extremes,
+                       const double* __restrict__ times, const uint32_t* __restrict__ index, double reach, uint64_t n,
+                       uint64_t count, uint32_t visits, uint32_t later, double first_low, double first_high,
+                       double* __restrict__ ends, double* __restrict__ slot_time, int32_t* __restrict__ slot_end,
+                       double* __restrict__ meeting, int32_t* __restrict__ meeting_end, float* __restrict__ z) {
+    __shared__ TimeInterval interval;
+    if (threadIdx.x == 0) interval = time_interval(extremes[0], extremes[1], reach);
+    __syncthreads();
+    if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
+        ends[0] = interval.low;
+        ends[1] = interval.high;
+        ends[2] = interval.low_slope;
+        ends[3] = interval.high_slope;
+        if (later) {
+            meeting[0] = clipped(times[n], first_low, first_high, meeting_end);
+            meeting[1] = clipped(times[n + 1], interval.low, interval.high, meeting_end + 1);
+        }
+    }
+    const uint64_t k = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    for (uint32_t s = blockIdx.y; s < visits; s += gridDim.y) {
+        int32_t end;
+        const double time = clipped(times[index[s]], interval.low, interval.high, &end);
+        if (k == 0) {
+            slot_time[s] = time;
+            slot_end[s] = end;
+        }
+        if (k < count) z[s * count + k] = u[k] + static_cast<float>(time) * v[k];
+    }
+}
+REGISTER(place_particles)

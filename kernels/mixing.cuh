@@ -1,0 +1,125 @@
+// Anderson mixing of the column scaling β, guarded: the decisions. Twin: ot::mixing.
+//
+// Every block of a group holds the same state and decides the same from the same sums; the vectors are the caller's.
+#pragma once
+#include "softmin.cuh"
+
+#define MEMORY 10
+#define LARGEST 60.0f
+#define WIDEST 24.0
+
+// What one iteration sums over the columns: TOTALS numbers, the third a maximum, the last over the rows.
+enum { TOTAL_ERROR, TOTAL_SCALING, TOTAL_GAIN, TOTAL_SPAN, TOTAL_RIGHT, TOTAL_GRAM = TOTAL_RIGHT + MEMORY,
+       TOTAL_NEW_RIGHT = TOTAL_GRAM + MEMORY, TOTAL_NEW_GRAM, COLUMN_TOTALS, TOTAL_ROWS = COLUMN_TOTALS, TOTALS };
+// What to do with β: nothing more; back to the accepted point and a plain step from there; a plain step; accept and go on.
+enum { STEP_STOP, STEP_BACK, STEP_PLAIN, STEP_ON };
+enum { CONVERGED, MAX_ITERATIONS, DIVERGED };
+
+struct Mixing {
+    double gram[MEMORY * MEMORY], right[MEMORY];
+    double accepted_dual, accepted_error, gain, best, error;
+    float c[MEMORY];
+    int len, head, linked, mixed, wait, penalty, age;
+    int step, push, mix, status;
+    unsigned iterations;
+};
+
+// Forgets the history and its dual value; keeps the penalty. One thread.
+static __device__ __forceinline__ void mixing_restart(Mixing& s) {
+    s.len = s.head = s.linked = s.mixed = s.age = 0;
+    s.accepted_dual = MINUS_INFINITE;
+    s.accepted_error = s.best = INFINITE;
+    s.gain = 0.0;
+}
+
+static __device__ __forceinline__ void mixing_reset(Mixing& s) {
+    mixing_restart(s);
+    s.wait = 0;
+    s.penalty = 2;
+    s.iterations = 0;
+}
+
+// Ends the solve, or chooses the step and its place in the history, up to the coefficients. One thread.
+static __noinline__ __device__ void mixing_choose(Mixing& s, const double* total, double tolerance, unsigned max_iterations) {
+    const double error = total[TOTAL_ERROR], dual = total[TOTAL_SCALING] + total[TOTAL_ROWS];
+    s.error = error;
+    s.iterations += 1;
+    s.push = -1;
+    s.mix = 0;
+    if (error <= tolerance || error != error || s.iterations >= max_iterations) {
+        s.status = error <= tolerance ? CONVERGED : error != error ? DIVERGED : MAX_ITERATIONS;
+        s.step = STEP_STOP;
+        return;
+    }
+    if (error < 0.9 * s.best) {
+        s.best = error;
+        s.age = 0;
+    } else {
+        s.age += 1;
+    }
+    if (s.mixed) {
+        // A plain step gains at least KL(b | columns); ask a tenth of it of a mixed one, up to the rounding of f32.
+        const bool enough = dual >= s.accepted_dual + 0.1 * s.gain - 2.4e-7;
+        const bool worse = !(enough && (error < 3.0 * s.accepted_error || error > 0.5));
+        if (worse || s.age > MEMORY + 5) {
+            s.step = worse ? STEP_BACK : STEP_PLAIN;
+            mixing_restart(s);
+            s.wait = s.penalty;
+            if (s.penalty < (1 << 29)) s.penalty *= 2;
+            return;
+        }
+    }
+    s.step = STEP_ON;
+    if (s.linked) {
+        s.push = s.head;
+        if (s.len < MEMORY) s.len += 1;
+        for (int k = 0; k < s.len; ++k) {
+            const double value = k == s.head ? total[TOTAL_NEW_GRAM] : total[TOTAL_GRAM + k];
+            s.gram[k * MEMORY + s.head] = s.gram[s.head * MEMORY + k] = value;
+        }
+        s.head = (s.head + 1) % MEMORY;
+    }
+    s.accepted_dual = dual;
+    s.accepted_error = error;
+    s.gain = total[TOTAL_GAIN];
+    s.linked = 1;
+    s.mixed = 0;
+    if (s.wait > 0) {
+        s.wait -= 1;
+        s.linked = 0;
+    } else if (s.len > 0) {
+        s.mix = 1;
+        for (int k = 0; k < s.len; ++k) s.right[k] = k == s.push ? total[TOTAL_NEW_RIGHT] : total[TOTAL_RIGHT + k];
+    }
+}
+
+// (gram + ridge) c = right by elimination, lane i holding row i: ten steps of one division. The pivots are those of
+// Cholesky; if one is not positive, or a coefficient is out of bounds, the step stays plain. One warp.
+static __noinline__ __device__ void mixing_solve(Mixing& s) {
+    const int lane = threadIdx.x % 32, len = s.len;
+    double ridge = 0.0;
+    for (int k = 0; k < len; ++k) ridge += s.gram[k * MEMORY + k];
+    ridge *= 1e-8 / len;
+    double row[MEMORY], right = lane < len ? s.right[lane] : 0.0, inverse = 1.0;
+#pragma unroll
+    for (int j = 0; j < MEMORY; ++j) {
+        const double extra = lane == j ? (j < len ? ridge : 1.0) : 0.0;
+        row[j] = (lane < len && j < len ? s.gram[lane * MEMORY + j] : 0.0) + extra;
+    }
+    int good = 1;
+#pragma unroll
+    for (int k = 0; k < MEMORY; ++k) {
+        const double pivot = __shfl_sync(0xffffffffu, row[k], k);
+        good &= pivot > 0.0;
+        const double inverted = 1.0 / pivot;
+        if (lane == k) inverse = inverted;
+        const double factor = lane == k ? 0.0 : row[k] * inverted;
+#pragma unroll
+        for (int j = k + 1; j < MEMORY; ++j) row[j] -= factor * __shfl_sync(0xffffffffu, row[j], k);
+        right -= factor * __shfl_sync(0xffffffffu, right, k);
+    }
+    const double c = right * inverse;
+    good = __all_sync(0xffffffffu, good && (lane >= len || fabs(c) < 1e4));
+    if (lane < len) s.c[lane] = static_cast<float>(c);
+    if (lane == 0) s.mix = s.mixed = good;
+}

@@ -1,0 +1,139 @@
+// The draws of a step (Algorithm 1, lines 3 and 4). Twin: Stepper::draw. The step is read from device memory.
+#include "compat.cuh"
+#include "philox.cuh"
+#include "reduce.cuh"
+
+// x ~ ρ = N(0, I), m × d. `form` says how (Stepper::draw, rng::lattice_normals):
+//   0  independent: each run of `rows` rows reads a stream of its own, [run, step, first row]; four numbers a thread
+//   1  lattice, d ≤ 8: x = Φ⁻¹(frac(rev(row)·generator + shift)), the shift of column k being word k of [run, step, 0];
+//      one number a thread
+//   2  rows independent, row i from block i·⌈d/4⌉ of [run, step, 0] on; four numbers a thread
+// One thread a unit. Bound by the f64 functions of Box–Muller, some microseconds at m × d = 10^4; f64 so that the
+// numbers are those of the CPU after rounding to f32.
+KERNEL draw_reference(float* __restrict__ x, const uint64_t* __restrict__ step, uint64_t seed, uint32_t run, uint64_t m,
+                      uint32_t d, uint32_t form, uint32_t rows, uint64_t units) {
+    const uint64_t unit = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (unit >= units) return;
+    const uint32_t now = static_cast<uint32_t>(*step);
+    if (form == 1) {
+        const uint32_t row = static_cast<uint32_t>(unit / d), k = static_cast<uint32_t>(unit % d);
+        const uint32_t shift = philox_word(philox_stream(seed, FOR_REFERENCE, run, now, 0), k);
+        const uint32_t place = reversed_bits(row) * lattice_generator(k) + shift;
+        x[unit] = static_cast<float>(normal_quantile(unit_interval(place)));
+        return;
+    }
+    uint64_t first, end;
+    PhiloxBlock b;
+    if (form == 0) {
+        // Full runs hold rows · d numbers, a multiple of four: no thread straddles two.
+        const uint64_t length = static_cast<uint64_t>(rows) * d;
+        first = 4 * unit;
+        end = m * d;
+        const uint64_t part = first / length;
+        const PhiloxStream s = philox_stream(seed, FOR_REFERENCE, run, now, static_cast<uint32_t>(part * rows));
+        b = philox_block(s, static_cast<uint32_t>((first - part * length) / 4));
+    } else {
+        const uint64_t blocks = (d + 3) / 4, row = unit / blocks;
+        first = row * d + 4 * (unit % blocks);
+        end = (row + 1) * d;
+        b = philox_block(philox_stream(seed, FOR_REFERENCE, run, now, 0), static_cast<uint32_t>(unit));
+    }
+    float z[4];
+    two_normals(b.word[0], b.word[1], z);
+    two_normals(b.word[2], b.word[3], z + 2);
+    for (int k = 0; k < 4; ++k)
+        if (first + k < end) x[first + k] = z[k];
+}
+REGISTER(draw_reference)
+
+// The measures of this step: whole rounds over all n in random order, `visits` a step, none twice in a round. When a
+// round begins (or `epoch`, the round of the stored order, is another one) the order is drawn anew: swaps of i with
+// i + below(n − i), Stream::shuffle_front on [run, round, 0].
+// One block. The words are drawn by all threads; the swaps are sequential, one thread, in shared memory where n numbers
+// fit (`shared_numbers` ≥ n): about 30 ns a measure, 500 ns in global memory, once in n / visits steps.
+KERNEL draw_order(uint32_t* __restrict__ order, uint32_t* __restrict__ picks, uint64_t* __restrict__ epoch,
+                  uint32_t* __restrict__ index, const uint64_t* __restrict__ step, uint64_t seed, uint32_t run,
+                  uint32_t n, uint32_t visits, uint32_t shared_numbers) {
+    DYN_SHARED(uint32_t, room);
+    const uint64_t steps_a_round = n / visits;
+    const uint64_t round = *step / steps_a_round, place = *step % steps_a_round;
+    const bool anew = round != *epoch;
+    if (anew) {
+        uint32_t* items = n <= shared_numbers ? room : order;
+        const PhiloxStream s = philox_stream(seed, FOR_ORDER, run, static_cast<uint32_t>(round), 0);
+        for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+            items[i] = i;
+            picks[i] = i + below(philox_word(s, i), n - i);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (uint32_t i = 0; i + 1 < n; ++i) {
+                const uint32_t j = picks[i], held = items[i];
+                items[i] = items[j];
+                items[j] = held;
+            }
+            *epoch = round;
+        }
+        __syncthreads();
+        if (items != order)
+            for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) order[i] = items[i];
+        __syncthreads();
+    }
+    for (uint32_t s = threadIdx.x; s < visits; s += blockDim.x) index[s] = order[place * visits + s];
+}
+REGISTER(draw_order)
+
+// y ~ ν_i, m × d, for the measure i = index[slot] of each slot, and the ε of the slot. Points and cumulative weights of
+// all measures lie one after the other, measure i at offsets[i] .. offsets[i+1]. Draw j reads word j of [run, step, i];
+// it takes the first point whose cumulative weight exceeds total · (j + U)/m (stratified) or total · U (independent).
+// Twins: Source::draw_stratified, whose scan finds the same point as this search because its targets do not decrease,
+// and Source::draw. No product here feeds a sum that could be contracted: the points are those of the CPU.
+// ε = fixed if that is positive, else 2 · scale · max(Σ w |y − ȳ|², least): Data::epsilon.
+// One block a slot. Bound by the latency of the search, log₂ n_i dependent reads.
+KERNEL __launch_bounds__(1024, 1)
+draw_measures(const float* __restrict__ points, const double* __restrict__ cumulative,
+              const uint64_t* __restrict__ offsets, const uint32_t* __restrict__ index,
+              const uint64_t* __restrict__ step, uint64_t seed, uint32_t run, uint32_t m, uint32_t d,
+              uint32_t stratified, double weight, double fixed, double twice_scale, double least, float* y,
+              double* __restrict__ epsilon) {
+    __shared__ double room[32];
+    const uint32_t i = index[blockIdx.x];
+    const uint64_t start = offsets[i], n = offsets[i + 1] - start;
+    const double* c = cumulative + start;
+    const double total = c[n - 1];
+    const PhiloxStream s = philox_stream(seed, FOR_MEASURE, run, static_cast<uint32_t>(*step), i);
+    float* own = y + static_cast<uint64_t>(blockIdx.x) * m * d;
+    for (uint32_t j = threadIdx.x; j < m; j += blockDim.x) {
+        const double u = unit_interval(philox_word(s, j));
+        const double target = stratified ? (j + u) / m * total : u * total;
+        uint64_t low = 0, high = n - 1;
+        while (low < high) {
+            const uint64_t middle = (low + high) / 2;
+            if (c[middle] <= target)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        const float* from = points + (start + low) * d;
+        float* to = own + static_cast<uint64_t>(j) * d;
+        for (uint32_t k = 0; k < d; ++k) to[k] = from[k];
+    }
+    if (fixed > 0.0) {
+        if (threadIdx.x == 0) epsilon[blockIdx.x] = fixed;
+        return;
+    }
+    __syncthreads();
+    double squares = 0.0;
+    for (uint32_t k = 0; k < d; ++k) {
+        double sum = 0.0;
+        for (uint32_t j = threadIdx.x; j < m; j += blockDim.x) sum += own[static_cast<uint64_t>(j) * d + k];
+        const double mean = weight * block_sum(sum, room);
+        for (uint32_t j = threadIdx.x; j < m; j += blockDim.x) {
+            const double gap = own[static_cast<uint64_t>(j) * d + k] - mean;
+            squares += gap * gap;
+        }
+    }
+    const double variance = weight * block_sum(squares, room);
+    if (threadIdx.x == 0) epsilon[blockIdx.x] = twice_scale * (variance >= least ? variance : least);
+}
+REGISTER(draw_measures)

@@ -1,0 +1,254 @@
+// Entropic optimal transport between clouds: all solves of a step in one cooperative launch, with no word from the host
+// until the last of them has ended. Twin: ot::solver with streamed storage; mathematics there and in D5, D9.
+//
+// Per iteration of a problem (x, y), base 2, coordinates scaled so that the exponent is a squared distance:
+//   rows      δ_i = −softmin of row i at β;                                      barrier of the problem's blocks
+//   columns   r_j = −softmin of column j − β_j, error Σ b |2^−r − 1|, dual value, all products mixing may want;  barrier
+//   step      every block decides the same (mixing.cuh) and moves its own columns;  barrier
+// A problem (x, x) takes β ← ½ (β + δ): one barrier an iteration. Blocks own parts of rows and columns that depend on the
+// sizes alone: results are the same bits whatever the number of blocks or of problems in a launch, on a given GPU.
+//
+// Start: ε is halved from the variance of the clouds, one plain iteration (two barriers) each. Measured on six pairs of
+// 1,024 points of shapes, mean iterations to 1e-3 / 1e-4, with the halvings in brackets:
+//   start                        default ε          half of it
+//   none                         22 / 27            35 / 43
+//   ε quartered                  19 / 24 (+ 5)      29 / 36 (+ 5)
+//   ε halved                     16 / 22 (+ 8)      24 / 33 (+ 9)
+//   every eighth point first     22 / 25 (+ 15)     33 / 38 (+ 26; small ones, with all their barriers)
+// So on such clouds it wins little; it is there for those that are far apart or in pieces.
+//
+// Floor for n = m = 1,024, d = 3 on 132 multiprocessors at 1.7 GHz: 2.1 million exponentials an iteration at 16 a cycle are
+// 0.6 µs; 15 other instructions an entry at 128 a cycle 1.1 µs, beside them; 5 MB from L2 (20 KB a tile) 1 µs, beside them;
+// three barriers of the order of 1 µs each; the mixing's elimination, ten dependent divisions in f64, about 1 µs. So 5 µs an
+// iteration and, with 20 to 30 of them, 0.15 ms a solve: bound by latency. Entries kept in shared memory would save less than
+// 1 µs of an iteration. Larger problems, and many at once, are bound by the instructions. Not measured yet.
+#include "cross.cuh"
+
+// The clouds of every pair moved and scaled, logarithms of weights, the spread of the pair, counters at 0. Grid (any,
+// pairs), SINKHORN_THREADS threads. Every block finds ȳ for itself.
+KERNEL sinkhorn_clouds(SinkhornShape s, const float* __restrict__ x, const float* __restrict__ y,
+                       const float* __restrict__ a, const float* __restrict__ b, const double* __restrict__ epsilon,
+                       float* __restrict__ work, double* __restrict__ spread, unsigned* __restrict__ counters,
+                       unsigned counts) {
+    __shared__ double room[SINKHORN_THREADS / 32];
+    const unsigned pair = blockIdx.y, d = s.d, threads = blockDim.x * gridDim.x, me = blockIdx.x * blockDim.x + threadIdx.x;
+    if (blockIdx.x == 0 && pair == 0)
+        for (unsigned k = threadIdx.x; k < counts; k += blockDim.x) counters[k] = 0;
+    const double factor = 1.0 / sqrt(epsilon[pair] * 0.69314718055994530942);
+    const float* from[2] = {x + pair * s.n * d, y + pair * s.m * d};
+    const float* weights[2] = {a + pair * s.n, b + pair * s.m};
+    double square = 0.0;
+    for (unsigned k = 0; k < d; ++k) {
+        double centre = 0.0;
+        for (uint64_t j = threadIdx.x; j < s.m; j += blockDim.x)
+            centre += (s.weighted ? weights[1][j] : 1.0 / s.m) * from[1][j * d + k];
+        centre = block_sum(centre, room);
+        for (int side = 0; side < 2; ++side) {
+            const SinkhornCloud to = cloud_of(s, work, pair, side);
+            for (uint64_t i = me; i < to.n; i += threads)
+                to.axes[k * to.n + i] = static_cast<float>((from[side][i * d + k] - centre) * factor);
+            if (blockIdx.x == 0)
+                for (uint64_t i = threadIdx.x; i < to.n; i += blockDim.x) {
+                    const double v = (from[side][i * d + k] - centre) * factor;
+                    square += (s.weighted ? weights[side][i] : 1.0 / to.n) * v * v;
+                }
+        }
+    }
+    for (int side = 0; side < 2; ++side) {
+        const SinkhornCloud to = cloud_of(s, work, pair, side);
+        for (uint64_t i = me; i < to.n; i += threads) {
+            const float weight = s.weighted ? weights[side][i] : static_cast<float>(1.0 / to.n);
+            to.weights[i] = weight;
+            to.log_weights[i] = log2f(weight);
+        }
+    }
+    square = block_sum(square, room);
+    if (blockIdx.x == 0 && threadIdx.x == 0) spread[pair] = square;
+}
+REGISTER(sinkhorn_clouds)
+
+// What the solves leave. Of every problem: Σ a f + Σ b g and the error; iterations and status. Of every pair: potentials f
+// and g of (x, y) and f of (x, x) in units of the cost; means of the rows of (x, y) and (x, x) in scaled coordinates.
+struct SinkhornResult {
+    double* numbers;
+    unsigned* marks;
+    float *potentials, *means;
+};
+
+// Σ w (p + q) over a side, skipping what has no mass; for every thread of a block.
+static __noinline__ __device__ double dual_sum(const float* w, const float* p, const float* q, uint64_t n, double* room) {
+    double v = 0.0;
+    for (uint64_t i = threadIdx.x; i < n; i += blockDim.x)
+        if (w[i] > 0.0f) v += static_cast<double>(w[i]) * (static_cast<double>(p[i]) + q[i]);
+    return block_sum(v, room);
+}
+
+// A potential in units of ε ln 2. What diverged before is no start.
+static __device__ __forceinline__ float start_at(float potential, double unit) {
+    const float v = static_cast<float>(potential / unit);
+    return fabsf(v) < INFINITE ? v : 0.0f;
+}
+
+static __device__ __forceinline__ void report(const SinkhornResult& to, unsigned problem, unsigned status,
+                                              unsigned iterations, double error, double value) {
+    to.numbers[2 * problem] = value;
+    to.numbers[2 * problem + 1] = error;
+    to.marks[2 * problem] = iterations;
+    to.marks[2 * problem + 1] = fabs(value) < INFINITE ? status : static_cast<unsigned>(DIVERGED);
+}
+
+static __device__ void solve_cross(const SinkhornShape& s, float* work, double* sums, double unit, double spread,
+                                   unsigned pair, unsigned* wide, Group& group, const SinkhornResult& to,
+                                   SinkhornShared& shared) {
+    if (threadIdx.x == 0) shared.cross = cross_of(s, work, sums, pair);
+    __syncthreads();
+    const Cross& c = shared.cross;
+    float *f_out = to.potentials + pair * (2 * s.n + s.m), *g_out = f_out + s.n;
+    const uint64_t threads = static_cast<uint64_t>(group.blocks) * blockDim.x, me = group.rank * static_cast<uint64_t>(blockDim.x) + threadIdx.x;
+    for (uint64_t i = me; i < s.n; i += threads) c.f[i] = s.kept ? start_at(f_out[i], unit) : 0.0f;
+    for (uint64_t j = me; j < s.m; j += threads) {
+        c.g[j] = s.kept ? start_at(g_out[j], unit) : 0.0f;
+        c.beta[j] = c.accepted[j] = c.accepted_r[j] = 0.0f;
+        c.column_scaling[j] = c.y.log_weights[j];
+    }
+    Mixing& mixing = shared.mixing;
+    if (threadIdx.x == 0) mixing_reset(mixing);
+    sync(group);
+    if (!s.kept) {
+        float kappa = 1.0f;
+        for (int level = 0; level < 40 && spread * kappa > 2.0; ++level) kappa *= 0.5f;
+        for (; kappa <= 1.0f; kappa *= 2.0f) anneal(c, s.d, kappa, group, shared.room);
+    }
+    for (;;) {
+        rows(c, s.d, group, shared.room);
+        sync(group);
+        columns(c, s.d, group, shared);
+        sync(group);
+        add_parts(c, shared);
+        if (threadIdx.x < 32) {
+            if (threadIdx.x == 0) mixing_choose(mixing, shared.total, s.tolerance, s.max_iterations);
+            __syncwarp();
+            if (mixing.mix) mixing_solve(mixing);
+        }
+        __syncthreads();
+        if (mixing.step == STEP_STOP) break;
+        step(c, group, mixing, wide);
+        sync(group);
+        const bool cut = *static_cast<volatile unsigned*>(wide) == mixing.iterations, absorb = shared.total[TOTAL_SPAN] > WIDEST;
+        if (cut || absorb) {
+            mend(c, group, cut, absorb);
+            if (threadIdx.x == 0) {
+                if (cut) mixing.len = mixing.head = mixing.linked = mixing.mixed = 0;
+                if (absorb) {
+                    mixing.accepted_dual = MINUS_INFINITE;
+                    mixing.mixed = 0;
+                }
+            }
+            sync(group);
+        }
+    }
+    for (uint64_t i = me; i < s.n; i += threads) f_out[i] = static_cast<float>(unit * (static_cast<double>(c.f[i]) + c.delta[i]));
+    for (uint64_t j = me; j < s.m; j += threads) {
+        const float on_top = c.y.weights[j] == 0.0f ? c.r[j] : c.beta[j];
+        g_out[j] = static_cast<float>(unit * (static_cast<double>(c.g[j]) + on_top));
+    }
+    if (group.rank == 0) {
+        double* room = shared.part[0];
+        const double value = dual_sum(c.x.weights, c.f, c.delta, s.n, room) + dual_sum(c.y.weights, c.g, c.beta, s.m, room);
+        if (threadIdx.x == 0) report(to, pair, mixing.status, mixing.iterations, mixing.error, unit * value);
+    }
+    const SinkhornSide x{c.x.axes, c.f, s.n}, y{c.y.axes, c.g, s.m};
+    for (uint64_t i = group.rank * static_cast<uint64_t>(TILE_ROWS); i < s.n; i += group.blocks * static_cast<uint64_t>(TILE_ROWS))
+        mean_tile(x, y, c.column_scaling, c.delta, s.d, i, to.means + 2 * pair * s.n * s.d, shared.room);
+}
+
+// OT_ε(x, x), or (y, y): β ← ½ (β + δ). A part of the rows is a block's, its error goes by turns to two places: one
+// barrier an iteration.
+static __device__ void solve_self(const SinkhornShape& s, float* work, double* sums, double unit, unsigned problem,
+                                  Group& group, const SinkhornResult& to, SinkhornShared& shared) {
+    const unsigned pair = problem % s.pairs;
+    const bool own = problem < s.pairs;
+    float* kept = to.potentials + pair * (2 * s.n + s.m) + s.n + s.m;
+    const SinkhornCloud cloud = cloud_of(s, work, pair, own ? 0 : 1);
+    const uint64_t n = cloud.n, size = part_rows(n);
+    float* from = work + s.pairs * (clouds_size(s) + cross_size(s)) + pair * selves_size(s) + (own ? 0 : 6 * s.n);
+    float *none = from, *delta = from + n, *beta[2] = {delta + n, delta + 2 * n}, *scaling[2] = {delta + 3 * n, delta + 4 * n};
+    double* parts[2] = {sums + (s.pairs + problem) * static_cast<uint64_t>(PROBLEM_SUMS)};
+    parts[1] = parts[0] + MOST_PARTS;
+    const uint64_t threads = static_cast<uint64_t>(group.blocks) * blockDim.x, me = group.rank * static_cast<uint64_t>(blockDim.x) + threadIdx.x;
+    for (uint64_t i = me; i < n; i += threads) {
+        const float start = s.kept && own ? start_at(kept[i], unit) : 0.0f;
+        none[i] = 0.0f;
+        beta[0][i] = start;
+        scaling[0][i] = cloud.log_weights[i] + start;
+    }
+    sync(group);
+    const SinkhornSide side{cloud.axes, none, n};
+    unsigned turn = 0, iterations = 0, status;
+    double error;
+    for (;; turn ^= 1) {
+        for (unsigned part = group.rank; part < part_count(n); part += group.blocks) {
+            double sum = 0.0;
+            for (uint64_t first = part * size; first < earlier((part + 1) * size, n); first += TILE_ROWS) {
+                const float v = softmin_tile(side, side, scaling[turn], s.d, first, 1.0f, shared.room);
+                if (threadIdx.x < 32) {
+                    const uint64_t i = first + threadIdx.x;
+                    double term = 0.0;
+                    if (threadIdx.x < TILE_ROWS && i < n) {
+                        const float b = beta[turn][i], next = 0.5f * (b - v);
+                        delta[i] = -v;
+                        beta[turn ^ 1][i] = next;
+                        scaling[turn ^ 1][i] = cloud.log_weights[i] + next;
+                        if (cloud.weights[i] > 0.0f) term = static_cast<double>(cloud.weights[i]) * fabsf(exp2f(b + v) - 1.0f);
+                    }
+                    sum += tile_total(term);
+                }
+            }
+            if (threadIdx.x == 0) parts[turn][part] = sum;
+        }
+        sync(group);
+        error = group_total(parts[turn], part_count(n), shared.part[0]);
+        iterations += 1;
+        status = error <= s.tolerance ? CONVERGED : error != error ? DIVERGED : MAX_ITERATIONS;
+        if (status != MAX_ITERATIONS || iterations >= s.max_iterations) break;
+    }
+    if (own)
+        for (uint64_t i = me; i < n; i += threads) kept[i] = static_cast<float>(unit * beta[turn][i]);
+    if (group.rank == 0) {
+        const double value = dual_sum(cloud.weights, delta, beta[turn], n, shared.part[0]);
+        if (threadIdx.x == 0) report(to, s.pairs + problem, status, iterations, error, unit * value);
+    }
+    if (!own) return;
+    for (uint64_t i = group.rank * static_cast<uint64_t>(TILE_ROWS); i < n; i += group.blocks * static_cast<uint64_t>(TILE_ROWS))
+        mean_tile(side, side, scaling[turn], delta, s.d, i, to.means + (2 * pair + 1) * n * s.d, shared.room);
+}
+
+// Blocks are dealt to groups, groups to problems in turn. `counters` holds a barrier for each group, then a flag for each
+// pair; sinkhorn_clouds cleared them.
+extern "C" __global__ void __launch_bounds__(SINKHORN_THREADS, 2)
+    sinkhorn_solve(SinkhornShape s, const double* epsilon, const double* spread, float* work, double* sums,
+                   unsigned* counters, double* numbers, unsigned* marks, float* potentials, float* means) {
+    DYN_SHARED(SinkhornShared, memory);
+    SinkhornShared& shared = *memory;
+    const SinkhornResult to{numbers, marks, potentials, means};
+    const unsigned crosses = s.cross_groups * s.cross_blocks, block = blockIdx.x;
+    const bool cross = block < crosses;
+    const unsigned blocks = cross ? s.cross_blocks : s.self_blocks, place = cross ? block : block - crosses;
+    const unsigned index = place / blocks;
+    Group group{counters + (cross ? index : s.cross_groups + index), 0, place % blocks, blocks};
+    unsigned* wide = counters + s.cross_groups + s.self_groups;
+    if (cross) {
+        for (unsigned pair = index; pair < s.pairs; pair += s.cross_groups) {
+            const double unit = epsilon[pair] * 0.69314718055994530942;
+            solve_cross(s, work, sums, unit, spread[pair], pair, wide + pair, group, to, shared);
+            __syncthreads();
+        }
+    } else {
+        for (unsigned problem = index; problem < s.selves; problem += s.self_groups) {
+            const double unit = epsilon[problem % s.pairs] * 0.69314718055994530942;
+            solve_self(s, work, sums, unit, problem, group, to, shared);
+            __syncthreads();
+        }
+    }
+}
+REGISTER(sinkhorn_solve)

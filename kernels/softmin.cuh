@@ -1,0 +1,262 @@
+// Softmins (D9) of a tile of rows by a block, streamed: nothing of size n × m is kept and nothing underflows.
+//
+//   e_ij = κ ((F_i + G_j) − |x_i − y_j|²) + w_j        (F_i + G_j first: rows and columns see the same rounded exponent)
+//   softmin_tile: log₂ Σ_j 2^e_ij                      mean_tile: Σ_j p_ij y_j / Σ_j p_ij with p_ij = 2^(e_ij + δ_i)
+//
+// Twin: ot::softmin. A thread takes the columns threadIdx.x, + blockDim.x, … for all rows of the tile, so that results
+// depend on the size of a block but not on the number of blocks. An entry costs 2 d + 7 operations and one exponential
+// (and one more for every CHUNK of them, when the running maximum moves); a column's d + 2 numbers are read once a tile.
+#pragma once
+#include "group.cuh"
+#include "reduce.cuh"
+
+#define TILE_ROWS 8
+#define CHUNK 4
+#define MINUS_INFINITE (-INFINITE)
+
+// Scaled points, axis after axis (n numbers each), and their potential.
+struct SinkhornSide {
+    const float* axes;
+    const float* potential;
+    uint64_t n;
+};
+
+// (top, sum) stands for sum · 2^top.
+static __device__ __forceinline__ void add_scaled(float& top, float& sum, float other_top, float other_sum) {
+    const float most = fmaxf(top, other_top);
+    const float base = most == MINUS_INFINITE ? 0.0f : most;
+    sum = sum * exp2f(top - base) + other_sum * exp2f(other_top - base);
+    top = most;
+}
+
+// Squared distances of some columns from the rows of a tile. D is the dimension, 0 for one known at run time only.
+template <int D, int COLUMNS>
+static __device__ __forceinline__ void squares(const SinkhornSide& x, const SinkhornSide& y, unsigned d,
+                                               const float (&place)[D > 0 ? D : 1][TILE_ROWS], uint64_t first,
+                                               int last, const uint64_t (&column)[COLUMNS],
+                                               float (&square)[TILE_ROWS][COLUMNS]) {
+#pragma unroll
+    for (int r = 0; r < TILE_ROWS; ++r)
+#pragma unroll
+        for (int u = 0; u < COLUMNS; ++u) square[r][u] = 0.0f;
+    if (D > 0) {
+#pragma unroll
+        for (int k = 0; k < D; ++k)
+#pragma unroll
+            for (int u = 0; u < COLUMNS; ++u) {
+                const float v = y.axes[k * y.n + column[u]];
+#pragma unroll
+                for (int r = 0; r < TILE_ROWS; ++r) {
+                    const float difference = place[D > 0 ? k : 0][r] - v;
+                    square[r][u] = fmaf(difference, difference, square[r][u]);
+                }
+            }
+    } else {
+        for (unsigned k = 0; k < d; ++k) {
+            const float* from = x.axes + k * x.n + first;
+            float v[COLUMNS];
+#pragma unroll
+            for (int u = 0; u < COLUMNS; ++u) v[u] = y.axes[k * y.n + column[u]];
+#pragma unroll
+            for (int r = 0; r < TILE_ROWS; ++r) {
+                const float at = from[r < last ? r : last];
+#pragma unroll
+                for (int u = 0; u < COLUMNS; ++u) {
+                    const float difference = at - v[u];
+                    square[r][u] = fmaf(difference, difference, square[r][u]);
+                }
+            }
+        }
+    }
+}
+
+// The rows of a tile: F and coordinates; those beyond the end repeat the last one.
+template <int D>
+static __device__ __forceinline__ int load_rows(const SinkhornSide& x, uint64_t first, float (&f)[TILE_ROWS],
+                                                     float (&place)[D > 0 ? D : 1][TILE_ROWS]) {
+    const int last = x.n - first < TILE_ROWS ? static_cast<int>(x.n - first) - 1 : TILE_ROWS - 1;
+#pragma unroll
+    for (int r = 0; r < TILE_ROWS; ++r) {
+        const uint64_t i = first + (r < last ? r : last);
+        f[r] = x.potential[i];
+#pragma unroll
+        for (int k = 0; k < D; ++k) place[D > 0 ? k : 0][r] = x.axes[k * x.n + i];
+    }
+    return last;
+}
+
+template <int D>
+static __device__ __forceinline__ float softmin_in(const SinkhornSide& x, const SinkhornSide& y, const float* w, unsigned d,
+                                                   uint64_t first, float kappa, float* room) {
+    float f[TILE_ROWS], place[D > 0 ? D : 1][TILE_ROWS], top[TILE_ROWS], sum[TILE_ROWS];
+    const int last = load_rows<D>(x, first, f, place);
+#pragma unroll
+    for (int r = 0; r < TILE_ROWS; ++r) {
+        top[r] = MINUS_INFINITE;
+        sum[r] = 0.0f;
+    }
+    const unsigned threads = blockDim.x;
+    for (uint64_t j = threadIdx.x; j < y.n; j += CHUNK * threads) {
+        uint64_t column[CHUNK];
+        float g[CHUNK], scaling[CHUNK], e[TILE_ROWS][CHUNK];
+#pragma unroll
+        for (int u = 0; u < CHUNK; ++u) {
+            const bool inside = j + u * threads < y.n;
+            column[u] = inside ? j + u * threads : j;
+            g[u] = y.potential[column[u]];
+            scaling[u] = inside ? w[column[u]] : MINUS_INFINITE;
+        }
+        squares<D>(x, y, d, place, first, last, column, e);
+#pragma unroll
+        for (int r = 0; r < TILE_ROWS; ++r) {
+            float most = top[r];
+#pragma unroll
+            for (int u = 0; u < CHUNK; ++u) {
+                e[r][u] = fmaf(kappa, (f[r] + g[u]) - e[r][u], scaling[u]);
+                most = fmaxf(most, e[r][u]);
+            }
+            const float base = most == MINUS_INFINITE ? 0.0f : most;
+            sum[r] *= exp2f(top[r] - base);
+            top[r] = most;
+#pragma unroll
+            for (int u = 0; u < CHUNK; ++u) sum[r] += exp2f(e[r][u] - base);
+        }
+    }
+    // Lanes exchange halves of their rows until each has one, then sum it: 9 exchanges of a pair instead of 40.
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int half = TILE_ROWS / 2, offset = 16; half; half >>= 1, offset >>= 1) {
+        const bool upper = lane & offset;
+#pragma unroll
+        for (int r = 0; r < half; ++r) {
+            const float t = upper ? top[r] : top[r + half], s = upper ? sum[r] : sum[r + half];
+            if (upper) {
+                top[r] = top[r + half];
+                sum[r] = sum[r + half];
+            }
+            const float other = __shfl_xor_sync(0xffffffffu, t, offset);
+            add_scaled(top[r], sum[r], other, __shfl_xor_sync(0xffffffffu, s, offset));
+        }
+    }
+#pragma unroll
+    for (int offset = 16 / TILE_ROWS; offset; offset >>= 1) {
+        const float t = __shfl_xor_sync(0xffffffffu, top[0], offset), s = __shfl_xor_sync(0xffffffffu, sum[0], offset);
+        add_scaled(top[0], sum[0], t, s);
+    }
+    if (lane % (32 / TILE_ROWS) == 0) {
+        float* at = room + 2 * (warp * TILE_ROWS + lane / (32 / TILE_ROWS));
+        at[0] = top[0];
+        at[1] = sum[0];
+    }
+    __syncthreads();
+    float value = 0.0f;
+    if (threadIdx.x < TILE_ROWS) {
+        float t = room[2 * threadIdx.x], s = room[2 * threadIdx.x + 1];
+        for (unsigned v = 1; v < threads / 32; ++v) {
+            const float* at = room + 2 * (v * TILE_ROWS + threadIdx.x);
+            add_scaled(t, s, at[0], at[1]);
+        }
+        value = t + log2f(s);
+    }
+    __syncthreads();
+    return value;
+}
+
+// log₂ Σ_j 2^e_ij of row first + t in thread t < TILE_ROWS (rows beyond the end: no meaning). `room` is shared, two
+// numbers for each warp and row; it may be used again at once.
+static __noinline__ __device__ float softmin_tile(SinkhornSide x, SinkhornSide y, const float* w, unsigned d, uint64_t first,
+                                              float kappa, float* room) {
+    switch (d) {
+        case 1: return softmin_in<1>(x, y, w, d, first, kappa, room);
+        case 2: return softmin_in<2>(x, y, w, d, first, kappa, room);
+        case 3: return softmin_in<3>(x, y, w, d, first, kappa, room);
+        case 4: return softmin_in<4>(x, y, w, d, first, kappa, room);
+        default: return softmin_in<0>(x, y, w, d, first, kappa, room);
+    }
+}
+
+// Sum over a block of TILE_ROWS numbers a thread; that of row t in thread t < TILE_ROWS.
+static __device__ __forceinline__ float tile_sums(float (&v)[TILE_ROWS], float* room) {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int half = TILE_ROWS / 2, offset = 16; half; half >>= 1, offset >>= 1) {
+        const bool upper = lane & offset;
+#pragma unroll
+        for (int r = 0; r < half; ++r) {
+            const float send = upper ? v[r] : v[r + half];
+            v[r] = (upper ? v[r + half] : v[r]) + __shfl_xor_sync(0xffffffffu, send, offset);
+        }
+    }
+#pragma unroll
+    for (int offset = 16 / TILE_ROWS; offset; offset >>= 1) v[0] += __shfl_xor_sync(0xffffffffu, v[0], offset);
+    if (lane % (32 / TILE_ROWS) == 0) room[warp * TILE_ROWS + lane / (32 / TILE_ROWS)] = v[0];
+    __syncthreads();
+    float total = 0.0f;
+    if (threadIdx.x < TILE_ROWS)
+        for (unsigned w = 0; w < blockDim.x / 32; ++w) total += room[w * TILE_ROWS + threadIdx.x];
+    __syncthreads();
+    return total;
+}
+
+template <int D>
+static __device__ __forceinline__ void means_in(const SinkhornSide& x, const SinkhornSide& y, const float* w,
+                                                const float* delta, unsigned d, uint64_t first, float* means, float* room) {
+    constexpr int AXES = D > 0 ? D : 4, COLUMNS = 2;
+    float f[TILE_ROWS], place[D > 0 ? D : 1][TILE_ROWS], shift[TILE_ROWS];
+    const unsigned threads = blockDim.x;
+    const int last = load_rows<D>(x, first, f, place);
+#pragma unroll
+    for (int r = 0; r < TILE_ROWS; ++r) shift[r] = delta[first + (r < last ? r : last)];
+    for (unsigned axis = 0; axis < d; axis += AXES) {
+        float sum[TILE_ROWS], mean[AXES][TILE_ROWS];
+#pragma unroll
+        for (int r = 0; r < TILE_ROWS; ++r) {
+            sum[r] = 0.0f;
+#pragma unroll
+            for (int k = 0; k < AXES; ++k) mean[k][r] = 0.0f;
+        }
+        for (uint64_t j = threadIdx.x; j < y.n; j += COLUMNS * threads) {
+            uint64_t column[COLUMNS];
+            float p[TILE_ROWS][COLUMNS];
+#pragma unroll
+            for (int u = 0; u < COLUMNS; ++u) column[u] = j + u * threads < y.n ? j + u * threads : j;
+            squares<D>(x, y, d, place, first, last, column, p);
+#pragma unroll
+            for (int u = 0; u < COLUMNS; ++u) {
+                const float g = y.potential[column[u]];
+                const float scaling = j + u * threads < y.n ? w[column[u]] : MINUS_INFINITE;
+#pragma unroll
+                for (int r = 0; r < TILE_ROWS; ++r) {
+                    p[r][u] = exp2f((((f[r] + g) - p[r][u]) + scaling) + shift[r]);
+                    sum[r] += p[r][u];
+                }
+#pragma unroll
+                for (int k = 0; k < AXES; ++k) {
+                    const unsigned at = D > 0 || axis + k < d ? axis + k : d - 1;
+                    const float v = y.axes[at * y.n + column[u]];
+#pragma unroll
+                    for (int r = 0; r < TILE_ROWS; ++r) mean[k][r] = fmaf(p[r][u], v, mean[k][r]);
+                }
+            }
+        }
+        const float total = tile_sums(sum, room);
+#pragma unroll
+        for (int k = 0; k < AXES; ++k) {
+            const float value = tile_sums(mean[k], room);
+            if (static_cast<int>(threadIdx.x) <= last && axis + k < d) means[(first + threadIdx.x) * d + axis + k] = value / total;
+        }
+    }
+}
+
+// Barycentric means of the rows of a tile, κ = 1, in scaled coordinates, into means (n × d, row-major). `delta` is minus
+// the softmin. In general dimension AXES axes at a time, each time with all exponentials anew: this runs once a solve.
+static __noinline__ __device__ void mean_tile(SinkhornSide x, SinkhornSide y, const float* w, const float* delta, unsigned d,
+                                          uint64_t first, float* means, float* room) {
+    switch (d) {
+        case 1: means_in<1>(x, y, w, delta, d, first, means, room); break;
+        case 2: means_in<2>(x, y, w, delta, d, first, means, room); break;
+        case 3: means_in<3>(x, y, w, delta, d, first, means, room); break;
+        case 4: means_in<4>(x, y, w, delta, d, first, means, room); break;
+        default: means_in<0>(x, y, w, delta, d, first, means, room);
+    }
+}

@@ -1,0 +1,216 @@
+//! A GPU with the kernels loaded.
+
+use super::failure::{self, OLDEST_CAPABILITY, OLDEST_DRIVER};
+use super::launch::Kernel;
+use super::ptx::{PTX, all_parameters};
+use crate::error::{Error, Result};
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{CudaContext, CudaModule, CudaStream, DriverError, result, sys};
+use cudarc::nvrtc::Ptx;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the driver says of a GPU; nothing is opened for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gpu {
+    /// Its number, for `cuda:index`.
+    pub index: usize,
+    /// As the driver calls it.
+    pub name: String,
+    /// Compute capability, (9, 0) on Hopper.
+    pub capability: (i32, i32),
+    /// Memory in bytes.
+    pub memory: usize,
+    /// The newest CUDA that the driver knows: (12, 4).
+    pub driver: (i32, i32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Why it cannot be used, if so.
+    pub problem: Option<String>,
+}
+
+/// A GPU with the kernels loaded and one stream, on which everything runs in order. Clones are the same device.
+#[derive(Clone, Debug)]
+pub struct Device {
+    gpu: Arc<Gpu>,
+    label: Arc<str>,
+    /// Bytes of shared memory that a block may ask for.
+    shared: u32,
+    pub(crate) stream: Arc<CudaStream>,
+    module: Arc<CudaModule>,
+    kernels: Arc<Mutex<HashMap<String, Arc<Kernel>>>>,
+    parameters: Arc<HashMap<String, Vec<usize>>>,
+}
+
+impl Device {
+    /// Every GPU that the driver sees, the unusable ones too.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without a driver, with one that is too old, or without a GPU; it says which and what to do.
+    pub fn list() -> Result<Vec<Gpu>> {
+        let driver = probe("cuda")?;
+        let failed = |e| failure::at_opening("cuda", "the GPUs cannot be listed", e);
+        let count = result::device::get_count().map_err(failed)?;
+        if count == 0 {
+            return Err(failed(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)));
+        }
+        (0..count).map(|index| describe(index, driver).map_err(failed)).collect()
+    }
+
+    /// The `index`-th GPU, with the kernels loaded. The driver compiles them for the GPU, which takes seconds the first
+    /// time; it keeps what it made for the next.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without a driver, with one older than CUDA 12.0, without such a GPU, with one older than
+    /// compute capability 7.0, or if it refuses the kernels; it says which and what to do.
+    pub fn open(index: usize) -> Result<Self> {
+        let label = format!("cuda:{index}");
+        let driver = probe(&label)?;
+        let failed = |what: &str, e: DriverError| failure::at_opening(&label, what, e);
+        let count = result::device::get_count().map_err(|e| failed("it cannot be opened", e))?;
+        if count == 0 {
+            return Err(failed("it cannot be opened", DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)));
+        }
+        let number = i32::try_from(index).ok().filter(|&i| i < count).ok_or_else(|| {
+            let known = if count == 1 { "only cuda:0".into() } else { format!("cuda:0 to cuda:{}", count - 1) };
+            Error::device(&*label, format!("there is no such GPU; the driver sees {known}; choose one or --device cpu"))
+        })?;
+        let gpu = describe(number, driver).map_err(|e| failed("it cannot be opened", e))?;
+        if let Some(problem) = gpu.problem {
+            return Err(Error::device(label, problem));
+        }
+        let context = CudaContext::new(index).map_err(|e| failed("it cannot be opened", e))?;
+        // SAFETY: all work of the context is on the one stream made below, so nothing waits for another stream.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(|e| failed("no stream", e))?;
+        let module = context.load_module(Ptx::from_src(PTX)).map_err(|e| failed("the kernels do not load", e))?;
+        let shared = context
+            .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+            .map_err(|e| failed("it does not say its shared memory", e))?;
+        Ok(Device {
+            gpu: Arc::new(gpu),
+            shared: u32::try_from(shared).unwrap_or(0),
+            stream,
+            module,
+            kernels: Arc::default(),
+            parameters: Arc::new(all_parameters()),
+            label: label.into(),
+        })
+    }
+
+    /// What the driver says of it.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// As the driver calls it.
+    pub fn name(&self) -> &str {
+        &self.gpu.name
+    }
+
+    /// Bytes of its memory that are free now.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver does not say.
+    pub fn free_memory(&self) -> Result<usize> {
+        let told = self.stream.context().mem_get_info();
+        told.map(|(free, _)| free).map_err(|e| self.failed("it does not say its free memory", e))
+    }
+
+    /// Waits until everything is done.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if anything failed since the last wait.
+    pub fn synchronize(&self) -> Result<()> {
+        self.stream.synchronize().map_err(|e| self.failed("work failed", e))
+    }
+
+    /// A kernel of `kernels/wgpca.cu`; looked up once.
+    pub(crate) fn kernel(&self, name: &str) -> Result<Arc<Kernel>> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kernels.get(name) {
+            return Ok(known.clone());
+        }
+        let stale = "kernels/wgpca.ptx is not of these sources: run kernels/build.py";
+        let function = self.module.load_function(name).map_err(|e| match e.0 {
+            sys::CUresult::CUDA_ERROR_NOT_FOUND => self.error(format!("there is no kernel {name}; {stale}")),
+            _ => self.failed(&format!("kernel {name} does not load"), e),
+        })?;
+        let parameters = self.parameters.get(name).cloned();
+        let parameters = parameters.ok_or_else(|| self.error(format!("kernel {name} is not known; {stale}")))?;
+        let kernel = Arc::new(Kernel::new(name, function, parameters));
+        kernels.insert(name.to_owned(), kernel.clone());
+        Ok(kernel)
+    }
+
+    /// Most bytes of dynamic shared memory that a block may ask for.
+    pub(crate) fn shared_memory(&self) -> u32 {
+        self.shared
+    }
+
+    pub(crate) fn failed(&self, doing: &str, e: DriverError) -> Error {
+        failure::in_use(&self.label, doing, e)
+    }
+
+    pub(crate) fn error(&self, problem: impl Into<String>) -> Error {
+        Error::device(&*self.label, problem)
+    }
+}
+
+/// The driver, ready to be asked; its version.
+fn probe(label: &str) -> Result<i32> {
+    // cudarc panics where it finds no library, and where the library is too old to have what it calls.
+    // SAFETY: looks for the library, no more.
+    if !unsafe { sys::is_culib_present() } {
+        let problem = "no NVIDIA driver (libcuda) is installed; install one or use --device cpu";
+        return Err(Error::device(label, problem));
+    }
+    let mut version = 0;
+    // SAFETY: writes one int; every driver has it, and it may be asked before the driver is set up.
+    let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
+    asked.map_err(|e| failure::at_opening(label, "the driver does not say its version", e))?;
+    if version < OLDEST_DRIVER {
+        let (major, minor) = split(version);
+        let (least, _) = split(OLDEST_DRIVER);
+        return Err(Error::device(
+            label,
+            format!("the NVIDIA driver knows CUDA {major}.{minor}, {least}.0 is needed; update it or use --device cpu"),
+        ));
+    }
+    result::init().map_err(|e| failure::at_opening(label, "the driver does not start", e))?;
+    Ok(version)
+}
+
+/// 12040 is CUDA 12.4.
+fn split(version: i32) -> (i32, i32) {
+    (version / 1000, version % 1000 / 10)
+}
+
+fn describe(index: i32, driver: i32) -> std::result::Result<Gpu, DriverError> {
+    let device = result::device::get(index)?;
+    // SAFETY: the device comes from the driver.
+    let attribute = |a| unsafe { result::device::get_attribute(device, a) };
+    let capability = (
+        attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+        attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+    );
+    let (least, exact) = OLDEST_CAPABILITY;
+    let old = capability < OLDEST_CAPABILITY;
+    Ok(Gpu {
+        index: index as usize,
+        name: result::device::get_name(device)?,
+        capability,
+        // SAFETY: the device comes from the driver.
+        memory: unsafe { result::device::total_mem(device)? },
+        driver: split(driver),
+        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(0) as u32,
+        problem: old.then(|| {
+            let (major, minor) = capability;
+            format!(
+                "its compute capability is {major}.{minor}, {least}.{exact} (Volta) is needed; \
+                 choose another GPU or --device cpu"
+            )
+        }),
+    })
+}

@@ -1,0 +1,237 @@
+//! How a kernel is called. `launch!` is the one way; it compares the arguments' number and sizes with what the kernel
+//! takes before the driver sees them.
+
+use super::device::Device;
+use crate::error::Result;
+use cudarc::driver::sys::CUfunction_attribute as Attribute;
+use cudarc::driver::{
+    CudaFunction, CudaSlice, CudaView, CudaViewMut, DeviceRepr, LaunchArgs, LaunchConfig, PushKernelArg,
+};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Dynamic shared memory that a block has without asking.
+const UNASKED: u32 = 48 * 1024;
+
+/// The blocks and threads of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grid {
+    /// Blocks in x, y and z.
+    pub blocks: [u32; 3],
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+    /// All blocks are resident at once, so that they may wait for each other (`grid_sync`).
+    pub cooperative: bool,
+}
+
+impl Grid {
+    /// `blocks` blocks in a row.
+    pub(crate) fn new(blocks: u32, threads: u32) -> Self {
+        Grid { blocks: [blocks, 1, 1], threads, shared: 0, cooperative: false }
+    }
+
+    /// A thread for each of `n` numbers (one block if there are none). Kernels compare with n; where n is too large
+    /// for a grid (2³¹ − 1 blocks) the driver refuses.
+    pub(crate) fn over(n: usize, threads: u32) -> Self {
+        Self::new(u32::try_from(n.div_ceil(threads as usize).max(1)).unwrap_or(u32::MAX), threads)
+    }
+
+    /// The same in a plane or a room of blocks.
+    pub(crate) fn of(blocks: [u32; 3], threads: u32) -> Self {
+        Grid { blocks, ..Self::new(1, threads) }
+    }
+
+    /// With this much dynamic shared memory a block, in bytes.
+    pub(crate) fn shared(self, bytes: usize) -> Self {
+        Grid { shared: u32::try_from(bytes).unwrap_or(u32::MAX), ..self }
+    }
+
+    /// With all blocks resident; see [`Device::max_cooperative_blocks`].
+    pub(crate) fn cooperative(self) -> Self {
+        Grid { cooperative: true, ..self }
+    }
+}
+
+/// What a kernel takes: a number by value, or where a buffer lies.
+pub(crate) trait Parameter {
+    /// Bytes of it that the kernel gets.
+    const BYTES: usize;
+}
+
+macro_rules! by_value {
+    ($($kind:ty),*) => { $(impl Parameter for $kind { const BYTES: usize = size_of::<$kind>(); })* };
+}
+by_value!(i32, u32, i64, u64, usize, f32, f64);
+
+macro_rules! by_place {
+    ($($kind:ty),*) => { $(impl<T> Parameter for $kind { const BYTES: usize = size_of::<u64>(); })* };
+}
+by_place!(CudaSlice<T>, CudaView<'_, T>, CudaViewMut<'_, T>);
+
+impl<T: Parameter + DeviceRepr, const N: usize> Parameter for [T; N] {
+    const BYTES: usize = size_of::<[T; N]>();
+}
+
+/// A parameter by reference, mutable if the kernel writes to it.
+pub(crate) trait Argument {
+    const BYTES: usize;
+}
+impl<P: Parameter> Argument for &P {
+    const BYTES: usize = P::BYTES;
+}
+impl<P: Parameter> Argument for &mut P {
+    const BYTES: usize = P::BYTES;
+}
+
+/// A loaded kernel.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    name: String,
+    function: CudaFunction,
+    parameters: Vec<usize>,
+    /// Dynamic shared memory that was asked for so far.
+    asked: AtomicU32,
+}
+
+impl Kernel {
+    pub(super) fn new(name: &str, function: CudaFunction, parameters: Vec<usize>) -> Self {
+        Kernel { name: name.to_owned(), function, parameters, asked: AtomicU32::new(UNASKED) }
+    }
+
+    /// Asks for more shared memory than a block has by itself, once.
+    fn ask_for_shared(&self, device: &Device, bytes: u32) -> Result<()> {
+        if bytes <= self.asked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if bytes > device.shared_memory() {
+            let (name, most) = (&self.name, device.shared_memory());
+            return Err(device.error(format!(
+                "kernel {name} needs {bytes} bytes of shared memory, a block has {most}; use --device cpu"
+            )));
+        }
+        let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let set = device.stream.context().bind_to_thread();
+        let set = set.and_then(|()| self.function.set_attribute(attribute, bytes as i32));
+        set.map_err(|e| device.failed(&format!("kernel {} gets no shared memory", self.name), e))?;
+        self.asked.fetch_max(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Device {
+    /// Most blocks of a cooperative launch of this kernel, with so many threads and bytes of dynamic shared memory.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if not one block fits.
+    pub(crate) fn max_cooperative_blocks(&self, kernel: &str, threads: u32, shared: usize) -> Result<u32> {
+        let found = self.kernel(kernel)?;
+        found.ask_for_shared(self, u32::try_from(shared).unwrap_or(u32::MAX))?;
+        let each = self.stream.context().bind_to_thread();
+        let each =
+            each.and_then(|()| found.function.occupancy_max_active_blocks_per_multiprocessor(threads, shared, None));
+        let each = each.map_err(|e| self.failed(&format!("kernel {kernel} does not say how many fit"), e))?;
+        match each * self.gpu().multiprocessors {
+            0 => Err(self.error(format!(
+                "not one block of kernel {kernel} fits ({threads} threads, {shared} bytes of shared memory); use --device cpu"
+            ))),
+            blocks => Ok(blocks),
+        }
+    }
+
+    pub(crate) fn call<'a>(&'a self, kernel: &'a Kernel) -> Call<'a> {
+        let arguments = self.stream.launch_builder(&kernel.function);
+        Call { device: self, kernel, arguments, sizes: Vec::with_capacity(kernel.parameters.len()) }
+    }
+}
+
+/// A launch being put together.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    device: &'a Device,
+    kernel: &'a Kernel,
+    arguments: LaunchArgs<'a>,
+    sizes: Vec<usize>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn arg<A: Argument>(&mut self, value: A) -> &mut Self
+    where
+        LaunchArgs<'a>: PushKernelArg<A>,
+    {
+        self.arguments.arg(value);
+        self.sizes.push(A::BYTES);
+        self
+    }
+
+    /// Puts the kernel into the stream. What goes wrong while it runs shows at the next wait.
+    ///
+    /// Not marked unsafe, though a wrong launch does harm: `launch!` says who answers for it.
+    pub(crate) fn launch(&mut self, grid: Grid) -> Result<()> {
+        let Kernel { name, parameters, .. } = self.kernel;
+        if self.sizes != *parameters {
+            let (given, taken) = (&self.sizes, parameters);
+            return Err(self.device.error(format!(
+                "kernel {name} takes arguments of {taken:?} bytes, {given:?} were given; \
+                 if it was changed, run kernels/build.py"
+            )));
+        }
+        self.kernel.ask_for_shared(self.device, grid.shared)?;
+        let [x, y, z] = grid.blocks;
+        let shape =
+            LaunchConfig { grid_dim: (x, y, z), block_dim: (grid.threads, 1, 1), shared_mem_bytes: grid.shared };
+        // SAFETY: number and sizes of the arguments are the kernel's. Whoever writes a launch hands over what the
+        // kernel's header says, and the tests run every kernel with its launch under an address sanitizer.
+        let launched = unsafe {
+            match grid.cooperative {
+                true => self.arguments.launch_cooperative(shape),
+                false => self.arguments.launch(shape),
+            }
+        };
+        launched.map(|_| ()).map_err(|e| self.device.failed(&format!("kernel {name} cannot be launched"), e))
+    }
+}
+
+/// Launches a kernel: `launch!(device, "adam", Grid::over(n, 256), &g, &mut p, &rate, &(n as u64))?`.
+///
+/// Arguments are references: to numbers (i32, u32, i64, u64, f32, f64), to buffers and to parts of buffers; mutable
+/// where the kernel writes. Number and sizes are checked against the kernel's; that they are the right ones in the
+/// right order, and that buffers are long enough, is the caller's business and that of its tests.
+macro_rules! launch {
+    ($device:expr, $name:expr, $grid:expr $(, $argument:expr)* $(,)?) => {{
+        let device: &$crate::cuda::Device = &$device;
+        match device.kernel($name) {
+            // One expression, so that temporaries among the arguments live until the launch.
+            Ok(kernel) => device.call(&kernel)$(.arg($argument))*.launch($grid),
+            Err(e) => Err(e),
+        }
+    }};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::Adam;
+    use wgpca_emulator::{Order, configure};
+
+    #[test]
+    fn adam_against_its_twin() {
+        for (order, n) in [(Order::Forward, 1), (Order::Reverse, 257), (Order::Random(3), 1000)] {
+            configure(order, 2);
+            let device = Device::open(0).unwrap();
+            let gradient: Vec<f32> = (0..n).map(|k| (k as f32 * 0.7).sin()).collect();
+            let mut expected: Vec<f32> = (0..n).map(|k| (k as f32 * 0.3).cos()).collect();
+            let g = device.upload(&gradient).unwrap();
+            let mut p = device.upload(&expected).unwrap();
+            let (mut first, mut second) = (device.zeros::<f32>(n).unwrap(), device.zeros::<f32>(n).unwrap());
+            Adam::<f32>::new(n).update(1e-2, &gradient, &mut expected);
+            let (c1, c2) = (1.0 - 0.9f64, 1.0 - 0.999f64);
+            let (step, floor) = ((1e-2 * c2.sqrt() / c1) as f32, (1e-8 * c2.sqrt()) as f32);
+            let count = n as u64;
+            let grid = Grid::over(n, 256);
+            launch!(device, "adam", grid, &g, &mut p, &mut first, &mut second, &step, &floor, &count).unwrap();
+            let got = device.download(&p).unwrap();
+            assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?} {expected:?}");
+        }
+    }
+}

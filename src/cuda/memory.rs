@@ -1,0 +1,113 @@
+//! Memory of a device, and copies. A copy that does not fit is an error, not a panic.
+
+use super::device::Device;
+use crate::error::{Error, Result};
+use cudarc::driver::sys::CUresult;
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits};
+
+/// Numbers in a device's memory. Freed when dropped, after what is under way.
+pub(crate) type Buffer<T> = CudaSlice<T>;
+
+/// What lies in a buffer.
+pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + Copy + Default {}
+impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default> Number for T {}
+
+impl Device {
+    /// `n` zeros. For n = 0 one zero: a device knows no empty memory, and a kernel may be handed what it does not use.
+    ///
+    /// # Errors
+    /// [`Error::Device`], out of memory: it says how much was asked for and how much is free.
+    pub(crate) fn zeros<T: Number>(&self, n: usize) -> Result<Buffer<T>> {
+        let n = n.max(1);
+        let fits = n.checked_mul(size_of::<T>()).is_some();
+        let made = if fits { self.stream.alloc_zeros(n) } else { Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) };
+        made.map_err(|e| self.refused_memory(n as u128 * size_of::<T>() as u128, e))
+    }
+
+    /// A buffer with these numbers (one zero, if there are none).
+    ///
+    /// # Errors
+    /// As [`Device::zeros`].
+    pub(crate) fn upload<T: Number>(&self, values: &[T]) -> Result<Buffer<T>> {
+        let mut buffer = self.zeros(values.len())?;
+        self.copy_into(values, &mut buffer)?;
+        Ok(buffer)
+    }
+
+    /// The numbers of a buffer or of a part of one. Waits for everything before.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if that, or anything before, failed.
+    pub(crate) fn download<T: Number, B: DevicePtr<T>>(&self, buffer: &B) -> Result<Vec<T>> {
+        let mut values = vec![T::default(); buffer.len()];
+        self.read_into(buffer, &mut values)?;
+        Ok(values)
+    }
+
+    /// [`Device::download`] into memory that is there: nothing is allocated.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the lengths differ, or that or anything before failed.
+    pub(crate) fn read_into<T: Number, B: DevicePtr<T>>(&self, buffer: &B, values: &mut [T]) -> Result<()> {
+        self.same_length("read", buffer.len(), values.len())?;
+        if values.is_empty() {
+            return Ok(());
+        }
+        let copied = self.stream.memcpy_dtoh(buffer, values).and_then(|()| self.stream.synchronize());
+        copied.map_err(|e| self.failed("results cannot be read", e))
+    }
+
+    /// Writes numbers to the beginning of a buffer, or to a part of one. They may be changed once this returns.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if they do not fit, or that or anything before failed.
+    pub(crate) fn copy_into<T: Number, B: DevicePtrMut<T>>(&self, values: &[T], buffer: &mut B) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        if values.len() > buffer.len() {
+            return self.same_length("write", buffer.len(), values.len());
+        }
+        self.stream.memcpy_htod(values, buffer).map_err(|e| self.failed("data cannot be written", e))
+    }
+
+    /// Copies within the device.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the lengths differ, or that or anything before failed.
+    pub(crate) fn copy<T: Number, A: DevicePtr<T>, B: DevicePtrMut<T>>(&self, from: &A, to: &mut B) -> Result<()> {
+        self.same_length("copy", to.len(), from.len())?;
+        self.stream.memcpy_dtod(from, to).map_err(|e| self.failed("data cannot be copied", e))
+    }
+
+    /// Sets all to 0.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if that or anything before failed.
+    pub(crate) fn clear<T: Number, B: DevicePtrMut<T>>(&self, buffer: &mut B) -> Result<()> {
+        self.stream.memset_zeros(buffer).map_err(|e| self.failed("memory cannot be cleared", e))
+    }
+
+    fn same_length(&self, what: &str, there: usize, given: usize) -> Result<()> {
+        if there == given {
+            return Ok(());
+        }
+        Err(self.error(format!("a {what} of {given} numbers does not fit the buffer's {there}; please report this")))
+    }
+
+    fn refused_memory(&self, asked: u128, e: DriverError) -> Error {
+        if e.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return self.failed("memory cannot be had", e);
+        }
+        let size = |bytes: u128| match bytes {
+            0..0x10_0000 => format!("{bytes} bytes"),
+            _ => format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64),
+        };
+        let (asked, total) = (size(asked), size(self.gpu().memory as u128));
+        let free = match self.free_memory() {
+            Ok(bytes) => format!("{} of {total} are free", size(bytes as u128)),
+            Err(_) => format!("it has {total}"),
+        };
+        self.error(format!("out of memory: {asked} more were asked for, {free}; take a smaller batch or --device cpu"))
+    }
+}

@@ -1,0 +1,112 @@
+//! The parameters of a geodesic in device memory, and passes that need nothing else.
+
+use super::super::{Buffer, Device, Grid};
+use super::layout::{stored, table};
+use super::{Rows, THREADS, blocks};
+use crate::error::{Error, Result};
+use crate::gpca::{Architecture, Geodesic};
+use cudarc::driver::CudaViewMut;
+
+/// φ and f of a geodesic.
+pub(crate) struct Weights {
+    device: Device,
+    pub architecture: Architecture,
+    /// Shapes and places, for the kernels (`Shape` in kernels/layers.cuh).
+    pub(super) table: Buffer<u32>,
+    /// Parameters of φ, then of f, as in [`Geodesic`].
+    pub parameters: Buffer<f32>,
+    /// The same with weights and L transposed.
+    pub mirror: Buffer<f32>,
+}
+
+impl Weights {
+    /// All 0.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for too many parameters, [`Error::Device`] out of memory.
+    pub fn new(device: &Device, architecture: &Architecture) -> Result<Self> {
+        let n = architecture.phi_parameters() + architecture.f_parameters();
+        if u32::try_from(n).is_err() {
+            let problem = format!("{n} parameters are too many for a GPU; use --device cpu");
+            return Err(Error::parameter("layers", problem));
+        }
+        Ok(Weights {
+            device: device.clone(),
+            table: device.upload(&table(architecture))?,
+            parameters: device.zeros(n)?,
+            mirror: device.zeros(n)?,
+            architecture: architecture.clone(),
+        })
+    }
+
+    /// Number of parameters of both networks.
+    pub fn len(&self) -> usize {
+        self.architecture.phi_parameters() + self.architecture.f_parameters()
+    }
+
+    /// From the host.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn upload(&mut self, geodesic: &Geodesic<f32>) -> Result<()> {
+        self.device.copy_into(&[&geodesic.phi[..], &geodesic.f].concat(), &mut self.parameters)?;
+        let grid = Grid::over(self.len(), 256);
+        launch!(self.device, "fill_mirror", grid, &self.table, &self.parameters, &mut self.mirror)
+    }
+
+    /// To the host. Waits.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn download(&self, geodesic: &mut Geodesic<f32>) -> Result<()> {
+        let all = self.device.download(&self.parameters)?;
+        let (phi, f) = all.split_at(geodesic.phi.len());
+        geodesic.phi.copy_from_slice(phi);
+        geodesic.f.copy_from_slice(f);
+        Ok(())
+    }
+}
+
+/// u and v alone, of any geodesic of one architecture and any number of rows: earlier components, evaluations.
+pub(crate) struct Evaluator {
+    device: Device,
+    pass: Rows,
+    blocks: u32,
+    /// σ' of f for the rows that the blocks have in hand.
+    slopes: Buffer<f32>,
+}
+
+impl Evaluator {
+    /// For up to `n` rows at best speed; more are no error.
+    ///
+    /// # Errors
+    /// As [`super::Networks::new`].
+    pub fn new(device: &Device, architecture: &Architecture, n: usize) -> Result<Self> {
+        let pass = Rows::new(architecture)?;
+        // A few blocks for each multiprocessor; each goes on with further rows.
+        let most = 8 * device.gpu().multiprocessors.max(1);
+        let blocks = blocks(n.max(1), pass.rows).min(most);
+        let [_, f] = stored(architecture);
+        let slopes = device.zeros(blocks as usize * pass.rows * f)?;
+        Ok(Evaluator { device: device.clone(), pass, blocks, slopes })
+    }
+
+    /// u = φ(x), v = ∇f(u) of the first n rows of x.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn evaluate(
+        &mut self,
+        weights: &Weights,
+        x: &Buffer<f32>,
+        n: usize,
+        u: &mut CudaViewMut<'_, f32>,
+        v: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let Evaluator { device, pass, blocks, slopes } = self;
+        let Weights { table, parameters, mirror, .. } = weights;
+        let grid = Grid::new(*blocks, THREADS).shared(pass.shared());
+        let name = pass.kernel("evaluate_8", "evaluate_1");
+        launch!(device, name, grid, table, parameters, mirror, x, u, v, slopes, &(n as u64), &(pass.stride as u32))
+    }
+}

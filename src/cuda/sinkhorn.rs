@@ -1,0 +1,293 @@
+//! Sinkhorn divergences on a GPU (`kernels/sinkhorn.cu`): every solve of a step in one launch. Twin: `ot`.
+
+mod deal;
+mod divergence;
+#[cfg(test)]
+mod tests;
+
+pub use divergence::divergence;
+
+use super::memory::Buffer;
+use super::{Device, Grid, Parameter};
+use crate::error::Result;
+use crate::ot::{Report, Sinkhorn, Status};
+use cudarc::driver::{CudaView, CudaViewMut, DeviceRepr};
+use deal::{Deal, deal};
+
+/// As in `kernels/sinkhorn.cuh` and `kernels/mixing.cuh`.
+const THREADS: u32 = 256;
+const SHARED: usize = 4096;
+const PROBLEM_SUMS: usize = 256 * 27;
+const MEMORY: usize = 10;
+
+/// Numbers of pairs of clouds, of points of each x and each y, and of coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub pairs: usize,
+    pub n: usize,
+    pub m: usize,
+    pub d: usize,
+}
+
+impl Size {
+    /// Numbers of f32 that the kernels work in; none if there are too many to count.
+    fn work(self) -> Option<usize> {
+        let Size { pairs, n, m, d } = self;
+        let points = n.checked_add(m)?;
+        let own = points.checked_mul(d.checked_add(2 + 6)?)?;
+        let cross = n.checked_mul(3)?.checked_add(m.checked_mul(6 + 2 * MEMORY)?)?;
+        own.checked_add(cross)?.checked_mul(pairs)
+    }
+
+    fn fits(self, most: Size) -> bool {
+        let within = |a, b| (1..=b).contains(&a);
+        within(self.pairs, most.pairs) && within(self.n, most.n) && within(self.m, most.m) && within(self.d, most.d)
+    }
+}
+
+/// Clouds on the device, one pair after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Clouds<'a> {
+    pub size: Size,
+    /// pairs × n × d and pairs × m × d, row-major.
+    pub x: &'a CudaView<'a, f32>,
+    pub y: &'a CudaView<'a, f32>,
+    /// pairs × n and pairs × m, of sum 1 each; uniform without.
+    pub weights: Option<(&'a CudaView<'a, f32>, &'a CudaView<'a, f32>)>,
+    /// ε of each pair, above 0.
+    pub epsilon: &'a CudaView<'a, f64>,
+}
+
+/// Where solves begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// From large ε, that falls.
+    Anneal,
+    /// At the potentials of the last solve, of the same size; ε may differ. Else as `Anneal`.
+    Kept,
+}
+
+/// What the kernels are told; `SinkhornShape` there.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Shape {
+    n: u64,
+    m: u64,
+    tolerance: f64,
+    d: u32,
+    pairs: u32,
+    selves: u32,
+    cross_groups: u32,
+    cross_blocks: u32,
+    self_groups: u32,
+    self_blocks: u32,
+    max_iterations: u32,
+    weighted: u32,
+    kept: u32,
+}
+
+// SAFETY: numbers alone, laid out as in C.
+unsafe impl DeviceRepr for Shape {}
+impl Parameter for Shape {
+    const BYTES: usize = size_of::<Shape>();
+}
+
+/// What was found for a pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Found {
+    /// OT_ε(x, y) and OT_ε(x, x); OT_ε(y, y) if it was asked for.
+    pub xy: f64,
+    pub xx: f64,
+    pub yy: Option<f64>,
+    /// Marginal error of (x, y).
+    pub cross_error: f64,
+    /// The worst of the solves.
+    pub report: Report,
+}
+
+/// Solves between clouds up to some size, with the memory for them. Calls put launches into the stream and allocate
+/// nothing.
+#[derive(Debug)]
+pub(crate) struct Solver {
+    device: Device,
+    most: Size,
+    tolerance: f64,
+    max_iterations: u32,
+    /// Blocks that can wait for each other.
+    resident: u32,
+    work: Buffer<f32>,
+    spread: Buffer<f64>,
+    sums: Buffer<f64>,
+    counters: Buffer<u32>,
+    /// Of each problem (x, y), then (x, x), then (y, y): its value and its error; its iterations and its status.
+    pub numbers: Buffer<f64>,
+    pub marks: Buffer<u32>,
+    /// Of each pair f (n) and g (m) of (x, y), then f (n) of (x, x), in units of the cost.
+    pub potentials: Buffer<f32>,
+    means: Buffer<f32>,
+    /// What the last call solved.
+    last: Option<(Size, bool)>,
+}
+
+impl Solver {
+    /// For sizes up to `most`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range, [`Error::Device`](crate::Error::Device) if memory or blocks do not suffice.
+    pub(crate) fn new(device: &Device, most: Size, settings: &Sinkhorn) -> Result<Self> {
+        settings.validate()?;
+        let Size { pairs, n, m, d } = most;
+        let too_large = || device.error("the clouds are too large to count; give fewer points or use --device cpu");
+        let counts = [pairs.checked_mul(3), d.checked_mul(4)];
+        if !counts.iter().all(|c| c.is_some_and(|c| u32::try_from(c).is_ok())) || most.work().is_none() {
+            return Err(too_large());
+        }
+        let resident = device.max_cooperative_blocks("sinkhorn_solve", THREADS, SHARED)?;
+        if resident < 2 {
+            return Err(device.error("it holds one block of the solver at a time, two are needed; use --device cpu"));
+        }
+        Ok(Solver {
+            device: device.clone(),
+            most,
+            tolerance: settings.tolerance,
+            max_iterations: u32::try_from(settings.max_iterations).unwrap_or(u32::MAX),
+            resident,
+            work: device.zeros(most.work().ok_or_else(too_large)?)?,
+            spread: device.zeros(pairs)?,
+            sums: device.zeros(3 * pairs * PROBLEM_SUMS)?,
+            counters: device.zeros(pairs + resident as usize)?,
+            numbers: device.zeros(6 * pairs)?,
+            marks: device.zeros(6 * pairs)?,
+            potentials: device.zeros(pairs * (2 * n + m))?,
+            means: device.zeros(2 * pairs * n * d)?,
+            last: None,
+        })
+    }
+
+    /// ∂S_ε/∂x of every pair (pairs × n × d), without the problems (y, y).
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if a buffer has not the size that was said, or the driver refuses.
+    pub(crate) fn gradient(
+        &mut self,
+        clouds: Clouds<'_>,
+        start: Start,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        self.solve(clouds, start, false, gradient)
+    }
+
+    /// [`Solver::gradient`] and OT_ε(y, y), so that the divergence has all its terms.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn all(&mut self, clouds: Clouds<'_>, start: Start, gradient: &mut CudaViewMut<'_, f32>) -> Result<()> {
+        self.solve(clouds, start, true, gradient)
+    }
+
+    fn solve(
+        &mut self,
+        clouds: Clouds<'_>,
+        start: Start,
+        value: bool,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let Clouds { size, x, y, weights, epsilon } = clouds;
+        let Size { pairs, n, m, d } = size;
+        let lengths = [(x.len(), n * d), (y.len(), m * d), (epsilon.len(), 1), (gradient.len(), n * d)];
+        let weighted = weights.map_or([(n * pairs, n), (m * pairs, m)], |(a, b)| [(a.len(), n), (b.len(), m)]);
+        if !size.fits(self.most) || lengths.iter().chain(&weighted).any(|&(there, each)| there != pairs * each) {
+            return Err(self.device.error("clouds of another size than announced; please report this"));
+        }
+        let selves = if value { 2 * pairs } else { pairs };
+        let Deal { cross_groups, cross_blocks, self_groups, self_blocks } = deal(self.resident, size, selves);
+        let kept = start == Start::Kept && self.last.is_some_and(|(last, _)| last == size);
+        let s = Shape {
+            n: n as u64,
+            m: m as u64,
+            tolerance: self.tolerance,
+            d: d as u32,
+            pairs: pairs as u32,
+            selves: selves as u32,
+            cross_groups,
+            cross_blocks,
+            self_groups,
+            self_blocks,
+            max_iterations: self.max_iterations,
+            weighted: weights.is_some().into(),
+            kept: kept.into(),
+        };
+        // Not read without weights.
+        let (a, b) = weights.unwrap_or((x, y));
+        let counts = cross_groups + self_groups + s.pairs;
+        let Solver { device, work, spread, sums, counters, numbers, marks, potentials, means, .. } = self;
+        let blocks = (n.max(m).div_ceil(THREADS as usize)).min(64) as u32;
+        let grid = Grid::of([blocks, s.pairs, 1], THREADS);
+        launch!(
+            device,
+            "sinkhorn_clouds",
+            grid,
+            &s,
+            x,
+            y,
+            a,
+            b,
+            epsilon,
+            &mut *work,
+            &mut *spread,
+            &mut *counters,
+            &counts
+        )?;
+        let grid =
+            Grid::new(cross_groups * cross_blocks + self_groups * self_blocks, THREADS).shared(SHARED).cooperative();
+        launch!(
+            device,
+            "sinkhorn_solve",
+            grid,
+            &s,
+            epsilon,
+            &*spread,
+            &mut *work,
+            &mut *sums,
+            &mut *counters,
+            &mut *numbers,
+            &mut *marks,
+            &mut *potentials,
+            &mut *means
+        )?;
+        let grid = Grid::over(pairs * n * d, THREADS);
+        launch!(device, "sinkhorn_gradient", grid, &s, epsilon, &mut *work, &*means, gradient)?;
+        self.last = Some((size, value));
+        Ok(())
+    }
+
+    /// What the last call found for each pair. Waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed.
+    pub(crate) fn found(&self) -> Result<Vec<Found>> {
+        let Some((size, value)) = self.last else { return Ok(vec![]) };
+        let (numbers, marks) = (self.device.download(&self.numbers)?, self.device.download(&self.marks)?);
+        let report = |problem: usize| Report {
+            status: match marks[2 * problem + 1] {
+                0 => Status::Converged,
+                1 => Status::MaxIterations,
+                _ => Status::Diverged,
+            },
+            iterations: marks[2 * problem] as usize,
+            marginal_error: numbers[2 * problem + 1],
+        };
+        let pair = |p: usize| {
+            let (own, target) = (size.pairs + p, 2 * size.pairs + p);
+            let both = report(p).and(report(own));
+            Found {
+                xy: numbers[2 * p],
+                xx: numbers[2 * own],
+                yy: value.then(|| numbers[2 * target]),
+                cross_error: numbers[2 * p + 1],
+                report: if value { both.and(report(target)) } else { both },
+            }
+        };
+        Ok((0..size.pairs).map(pair).collect())
+    }
+}

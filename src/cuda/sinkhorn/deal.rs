@@ -1,0 +1,74 @@
+//! Which blocks work on which problem.
+
+use super::Size;
+
+/// Groups of blocks and blocks of a group, for the problems (x, y) and for the others. Results do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deal {
+    pub cross_groups: u32,
+    pub cross_blocks: u32,
+    pub self_groups: u32,
+    pub self_blocks: u32,
+}
+
+/// Rows of a tile and the most parts of a problem, as in `kernels/softmin.cuh` and `kernels/sinkhorn.cuh`.
+const TILE_ROWS: usize = 8;
+const MOST_PARTS: usize = 256;
+/// A problem (x, y) costs so many times one (x, x): two softmins an iteration against one, some 30 iterations against
+/// some 10.
+const CROSS: usize = 6;
+
+/// Parts of n rows: no more blocks than these have work.
+fn parts(n: usize) -> u32 {
+    let tiles = n.div_ceil(TILE_ROWS);
+    tiles.div_ceil(tiles.div_ceil(MOST_PARTS)) as u32
+}
+
+/// As few blocks as do the work in the same number of turns: a barrier of fewer blocks is faster.
+fn balanced(blocks: u32, parts: u32) -> u32 {
+    let blocks = blocks.clamp(1, parts);
+    parts.div_ceil(parts.div_ceil(blocks))
+}
+
+/// Deals at most `resident` blocks (at least 2). Where there are fewer than problems, a group takes several in turn.
+pub(super) fn deal(resident: u32, size: Size, selves: usize) -> Deal {
+    let Size { pairs, n, m, .. } = size;
+    let (cross_parts, self_parts) =
+        (parts(n).max(parts(m)), if selves > pairs { parts(n).max(parts(m)) } else { parts(n) });
+    let share = (resident as usize * selves / (CROSS * pairs + selves)).clamp(1, resident as usize - 1) as u32;
+    let self_groups = share.min(u32::try_from(selves).unwrap_or(u32::MAX));
+    let self_blocks = balanced(share / self_groups, self_parts);
+    let rest = resident - self_groups * self_blocks;
+    let cross_groups = rest.min(u32::try_from(pairs).unwrap_or(u32::MAX));
+    Deal { cross_groups, cross_blocks: balanced(rest / cross_groups, cross_parts), self_groups, self_blocks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_there_and_have_work() {
+        for resident in [2, 3, 7, 32, 160, 264, 1000] {
+            for (n, m) in [(1, 1), (5, 100), (1024, 1024), (4096, 100), (200_000, 150_000)] {
+                for pairs in [1, 2, 5, 16, 200] {
+                    for value in [1, 2] {
+                        let d = deal(resident, Size { pairs, n, m, d: 3 }, value * pairs);
+                        let blocks = d.cross_groups * d.cross_blocks + d.self_groups * d.self_blocks;
+                        assert!(blocks <= resident && d.cross_groups >= 1 && d.self_groups >= 1, "{d:?}");
+                        assert!(d.cross_groups as usize <= pairs && d.self_groups as usize <= value * pairs);
+                        assert!(d.cross_blocks >= 1 && d.cross_blocks <= parts(n).max(parts(m)), "{d:?}");
+                    }
+                }
+            }
+        }
+        // One solve of a training step on 132 multiprocessors with two blocks each.
+        let alone = deal(264, Size { pairs: 1, n: 1024, m: 1024, d: 3 }, 1);
+        assert_eq!(alone, Deal { cross_groups: 1, cross_blocks: 128, self_groups: 1, self_blocks: 32 });
+    }
+
+    #[test]
+    fn parts_are_those_of_the_kernel() {
+        assert_eq!([1, 8, 9, 1024, 2048, 2049, 200_000].map(parts), [1, 1, 2, 128, 256, 129, 256]);
+    }
+}
