@@ -116,14 +116,14 @@ static __device__ __forceinline__ bool outdoes(double a, double row_a, double b,
     return row_a < row_b;
 }
 
-// The extreme eigenvalues of all rows, the rows that attain them (`first_row` + place), the points there and the unit
+// The extreme eigenvalues of all rows, the rows that attain them, the points there and the unit
 // eigenvectors, in f64: result = { λmin, λmax, row of λmin, row of λmax, vector of λmin [d], of λmax [d], u of λmin [d], of
-// λmax [d] }. `merge` keeps what `result` holds where the new rows do not outdo it. One block of 256; the order of the rows
+// λmax [d] }. One block of 256; the order of the rows
 // decides ties, so the result does not depend on timing. With `basis` (steps > 0) the vectors are Ritz vectors: `hessians` is
 // unused and the matrix is the tridiagonal one of lanczos.cu. Shared memory: 2 × 2 n² f64, n = d or steps. Latency alone.
 KERNEL extremes(const uint32_t* __restrict__ table, const float* __restrict__ u, const float* __restrict__ hessians,
                 const double* __restrict__ ends, const float* __restrict__ basis, const double* __restrict__ tridiagonal,
-                uint32_t steps, double* result, uint64_t m, uint64_t first_row, uint32_t merge) {
+                uint32_t steps, double* __restrict__ result, uint64_t m) {
     DYN_SHARED(double, shared);
     __shared__ double values[2][8], rows[2][8];
     const unsigned d = Shape{table}.dim(), n = steps ? steps : d, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -146,9 +146,6 @@ KERNEL extremes(const uint32_t* __restrict__ table, const float* __restrict__ u,
     double best = values[high][0], place = rows[high][0];
     for (unsigned w = 1; w < blockDim.x / 32; ++w)
         if (outdoes(values[high][w], rows[high][w], best, place, high)) best = values[high][w], place = rows[high][w];
-    // An earlier row that is just as far out stays.
-    const double old = merge ? result[high] : 0.0;
-    if (merge && !outdoes(best, 1.0, old, 0.0, high)) return;
     const uint64_t row = static_cast<uint64_t>(place);
     double *const a = shared + high * 2 * n * n, *const v = a + n * n;
     for (unsigned e = lane; e < n * n; e += 32) {
@@ -180,7 +177,7 @@ KERNEL extremes(const uint32_t* __restrict__ table, const float* __restrict__ u,
     }
     if (lane == 0) {
         result[high] = best;
-        result[2 + high] = static_cast<double>(first_row + row);
+        result[2 + high] = static_cast<double>(row);
     }
 }
 REGISTER(extremes)

@@ -75,6 +75,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Device`] if the lengths differ, or that or anything before failed.
+    #[cfg(test)]
     pub(crate) fn copy<T: Number, A: DevicePtr<T>, B: DevicePtrMut<T>>(&self, from: &A, to: &mut B) -> Result<()> {
         self.same_length("copy", to.len(), from.len())?;
         self.stream.memcpy_dtod(from, to).map_err(|e| self.failed("data cannot be copied", e))
@@ -84,6 +85,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Device`] if that or anything before failed.
+    #[cfg(test)]
     pub(crate) fn clear<T: Number, B: DevicePtrMut<T>>(&self, buffer: &mut B) -> Result<()> {
         self.stream.memset_zeros(buffer).map_err(|e| self.failed("memory cannot be cleared", e))
     }

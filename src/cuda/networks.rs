@@ -225,16 +225,6 @@ impl Networks {
 
     /// The extreme eigenvalues of H_f at the rows of the last [`Networks::forward`], into [`Networks::extremes`].
     pub fn extremes(&mut self) -> Result<()> {
-        self.extremes_after(None)
-    }
-
-    /// The same for a part of a larger sample that begins at this row of it: the extremes of the parts before stay
-    /// unless this part goes beyond them.
-    pub fn further_extremes(&mut self, first_row: usize) -> Result<()> {
-        self.extremes_after(Some(first_row as u64))
-    }
-
-    fn extremes_after(&mut self, first_row: Option<u64>) -> Result<()> {
         let Networks { device, weights: w, u, store, spectrum, extremes, pass, m, .. } = self;
         let Spectrum { tangents, steps, hessians, ends, start, basis, tridiagonal } = spectrum;
         let d = w.architecture.dim();
@@ -253,7 +243,6 @@ impl Networks {
         }
         let n = if tangents.is_some() { d } else { *steps };
         let grid = Grid::new(1, 256).shared(2 * 2 * n * n * 8);
-        let (merge, first_row) = (u32::from(first_row.is_some()), first_row.unwrap_or(0));
         launch!(
             device,
             "extremes",
@@ -266,9 +255,7 @@ impl Networks {
             &*tridiagonal,
             &taken,
             extremes,
-            &rows,
-            &first_row,
-            &merge
+            &rows
         )
     }
 

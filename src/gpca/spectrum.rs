@@ -64,11 +64,11 @@ impl<T: Real> Spectrum<T> {
     }
 
     fn note(&mut self, row: usize, (low, high): (f64, f64)) {
-        // Written so that NaN is noted: it must not hide behind finite rows.
-        if !(low >= self.low.value) {
+        // NaN is noted, and stays: it must not hide behind finite rows.
+        if low < self.low.value || low.is_nan() {
             (self.low.value, self.low.row) = (low, row);
         }
-        if !(high <= self.high.value) {
+        if high > self.high.value || high.is_nan() {
             (self.high.value, self.high.row) = (high, row);
         }
     }
@@ -213,6 +213,27 @@ mod tests {
                 assert!((quotient - end.value).abs() < 1e-9 * size);
                 assert!((v.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12);
                 assert_eq!(end.u, chunk.u[end.row * d..(end.row + 1) * d]);
+            }
+        }
+    }
+
+    /// A row that is not a number is found, wherever it stands and whatever comes after it.
+    #[test]
+    fn a_row_that_is_not_a_number_wins() {
+        for d in [1, 2, 3, 5, 20] {
+            let settings = Settings { hidden: vec![6], ..Settings::fast() };
+            let architecture = Architecture::new(&settings, d).unwrap();
+            let mut stream = Stream::new(9, Purpose::Initialisation, [d as u32, 0, 0]);
+            let g: Geodesic<f64> = Geodesic::random(&architecture, &settings, &mut stream);
+            for place in [0, 3, 9] {
+                let mut chunk = chunks(&architecture, 10).remove(0);
+                chunk.x.iter_mut().for_each(|x| *x = stream.normal());
+                chunk.x[place * d] = f64::NAN;
+                chunk.forward(&g);
+                let mut spectrum = Spectrum::default();
+                spectrum.find(&mut chunk, &g, false);
+                assert!(spectrum.low.value.is_nan() && spectrum.high.value.is_nan(), "d {d} place {place}");
+                assert_eq!((spectrum.low.row, spectrum.high.row), (place, place), "d {d}");
             }
         }
     }

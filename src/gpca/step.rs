@@ -289,11 +289,11 @@ fn cotangents<T: Real>(work: &mut Work<T>, slots: &[Slot<T>], constraint: &Const
 pub(crate) fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
     let (mut low, mut high) = (&works[0].spectrum.low, &works[0].spectrum.high);
     for Work { spectrum, .. } in &works[1..] {
-        // Written so that NaN wins.
-        if !(spectrum.low.value >= low.value) {
+        // NaN wins, and stays.
+        if spectrum.low.value < low.value || spectrum.low.value.is_nan() {
             low = &spectrum.low;
         }
-        if !(spectrum.high.value <= high.value) {
+        if spectrum.high.value > high.value || spectrum.high.value.is_nan() {
             high = &spectrum.high;
         }
     }

@@ -14,6 +14,10 @@ pub fn extreme_eigenvalues(a: &mut [f64], d: usize) -> (f64, f64) {
         _ => {
             jacobi(a, &mut [], d);
             let diagonal = || (0..d).map(|k| a[k * d + k]);
+            // min and max would pass over NaN.
+            if diagonal().any(f64::is_nan) {
+                return (f64::NAN, f64::NAN);
+            }
             (diagonal().fold(f64::INFINITY, f64::min), diagonal().fold(f64::NEG_INFINITY, f64::max))
         }
     }

@@ -99,7 +99,7 @@ impl<T: Real> Mixing<T> {
             for ((beta, &p), &r) in beta.iter_mut().zip(&self.accepted).zip(&self.accepted_residual) {
                 *beta = p + T::from_f64(r.to_f64().clamp(-0.5 * LARGEST, 0.5 * LARGEST));
             }
-            (self.len, self.linked, self.mixed) = (0, false, false);
+            (self.len, self.head, self.linked, self.mixed) = (0, 0, false, false);
         }
     }
 
