@@ -228,9 +228,10 @@ fn mixing_against_plain_sinkhorn() {
 /// Sums have one order: a pool of any size, or none, gives the same bits.
 #[test]
 fn threads_change_nothing() {
-    for (n, m) in [(700, 650), (1500, 1400)] {
-        let y: Vec<f64> = normals(91, 3 * m).iter().map(|v| 0.9 * v + 0.5).collect();
-        let (x, y) = (cloud::<f32>(&normals(90, 3 * n), 3, None), cloud(&y, 3, Some(&weights(92, m))));
+    // The last is large enough for several workers on one problem, in so many dimensions that distances are kept.
+    for (n, m, d) in [(700, 650, 3), (1500, 1400, 3), (2100, 2050, 20)] {
+        let y: Vec<f64> = normals(91, d * m).iter().map(|v| 0.9 * v + 0.5).collect();
+        let (x, y) = (cloud::<f32>(&normals(90, d * n), d, None), cloud(&y, d, Some(&weights(92, m))));
         for memory in MEMORIES {
             let settings = Sinkhorn { kernel_memory: memory, max_iterations: 8, ..auto(0.02, 1e-6) };
             let run = || {
