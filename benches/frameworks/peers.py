@@ -1,4 +1,5 @@
-"""The frameworks' side: answers requests of run.py, one JSON object a line. Run as: python peers.py ott|geomloss|pot."""
+"""The frameworks' side: answers requests of run.py and of ../gpu/check.py, one JSON object a line. Run as:
+python peers.py ott|geomloss|pot|flash."""
 import json
 import math
 import sys
@@ -30,6 +31,10 @@ def ott(request):
     if request["what"] == "step":
         return jax_step(request)
     import jax
+    if request["what"] == "device":
+        import ott as package
+        return {"platform": jax.default_backend(), "device": jax.devices()[0].device_kind,
+                "version": f"OTT {package.__version__}, JAX {jax.__version__}"}
     import jax.numpy as jnp
     from ott.geometry.pointcloud import PointCloud
     from ott.solvers.linear.acceleration import Momentum
@@ -39,11 +44,13 @@ def ott(request):
     solve = dict(threshold=1e-3, max_iterations=4000)
     if request["momentum"]:
         solve["momentum"] = Momentum(start=request["momentum"])
+    # Rows of the cost matrix that are there at a time, else the whole matrix.
+    geometry = {"batch_size": request["rows"]} if request.get("rows") else {}
 
     @jax.jit
     @jax.value_and_grad
     def value(x, y):
-        return sinkhorn_divergence(PointCloud, x, y, epsilon=epsilon, solve_kwargs=solve)[0]
+        return sinkhorn_divergence(PointCloud, x, y, epsilon=epsilon, solve_kwargs=solve, **geometry)[0]
 
     x, y = jnp.asarray(x), jnp.asarray(y)
     return repeat(lambda: (*jax.block_until_ready(value(x, y)), None), request)
@@ -67,6 +74,38 @@ def geomloss(request):
         return value.item(), gradient.numpy(), None
 
     return repeat(once, request)
+
+
+def flash(request):
+    """FlashSinkhorn, whose cost is |x - y|^2. `tolerance`: alternating updates at this epsilon until potentials change by less
+    than that share of it; without, its default schedule of falling epsilons. `tf32`: its default arithmetic."""
+    import torch
+    if request["what"] == "device":
+        from importlib.metadata import version
+        there = torch.cuda.is_available()
+        return {"platform": "gpu" if there else "cpu", "device": torch.cuda.get_device_name() if there else "none",
+                "version": f"FlashSinkhorn {version('flash-sinkhorn')}, PyTorch {torch.__version__}"}
+    from flash_sinkhorn import SamplesLoss
+
+    x, y, epsilon = load(request)
+    x, y = torch.from_numpy(x).cuda().requires_grad_(), torch.from_numpy(y).cuda()
+    kind = dict(use_epsilon_scaling=True, blur=math.sqrt(epsilon))
+    if request.get("tolerance"):
+        kind = dict(backend="alternating", use_epsilon_scaling=False, eps=epsilon, n_iters=4000,
+                    threshold=request["tolerance"] * epsilon)
+    loss = SamplesLoss("sinkhorn", debias=True, allow_tf32=request["tf32"], **kind)
+
+    def once():
+        value = loss(x, y)
+        (gradient,) = torch.autograd.grad(value, x)
+        torch.cuda.synchronize()
+        return value.item(), gradient, None
+
+    value, gradient, _ = once()
+    answer = repeat(once, {**request, "gradient": None})
+    if request.get("gradient"):
+        np.save(request["gradient"], gradient.double().cpu().numpy())
+    return answer
 
 
 def pot(request):
@@ -102,7 +141,7 @@ def jax_step(request):
 
     clouds = jnp.asarray(np.stack([np.load(f)[:2048] for f in request["clouds"]]).astype(np.float32))
     n, _, d = clouds.shape
-    batch, sizes = 1024, [128] * 4
+    batch, sizes = request.get("batch", 1024), request.get("hidden", [128] * 4)
     key = jax.random.PRNGKey(0)
 
     def network(key, widths):
@@ -163,6 +202,6 @@ def jax_step(request):
 
 
 if __name__ == "__main__":
-    answer = {"ott": ott, "geomloss": geomloss, "pot": pot}[sys.argv[1]]
+    answer = {"ott": ott, "geomloss": geomloss, "pot": pot, "flash": flash}[sys.argv[1]]
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)

@@ -3,6 +3,8 @@
 //! cudarc is used in this module only. Without a driver or a GPU everything else works as before: what asks for a
 //! device gets an [`Error::Device`](crate::Error::Device) that says what to do.
 
+#[doc(hidden)]
+pub mod bench;
 mod device;
 mod failure;
 mod graph;

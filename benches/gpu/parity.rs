@@ -1,0 +1,186 @@
+//! The device against the CPU engine.
+//!
+//! Divergences are compared with solves in f64. Trainings begin at the same state and draw the same samples; rounding
+//! makes them part slowly, and the bounds on that are a few times what separates f32 from f64 on the CPU (`drift`).
+
+use crate::data::{measures, pair, points};
+use crate::{Options, say};
+use serde_json::json;
+use wgpca::cuda::{Device, divergence};
+use wgpca::gpca::{Event, Fit, Outcome, Preset, Settings, Tangent};
+use wgpca::ot::{self, Sinkhorn, Status};
+use wgpca::{Pool, Real, Result};
+
+/// Of values, gradients, and what a first step sees.
+const EXACT: f64 = 1e-4;
+/// Of the reports of a training's first 100 steps, of all, and of the evaluated costs.
+const CURVE: [f64; 3] = [1e-2, 5e-2, 2e-2];
+
+pub fn run(device: &Device, options: &Options) -> Result<bool> {
+    Ok(divergences(device, options)? & first_steps(device, options)? & curves(Some(device), options)?)
+}
+
+/// f32 against f64 without a device.
+pub fn drift(options: &Options) -> Result<bool> {
+    curves(None, options)
+}
+
+fn divergences(device: &Device, options: &Options) -> Result<bool> {
+    let sizes: &[_] = if options.tiny {
+        &[(40, 61, 3)]
+    } else {
+        &[(1, 1000, 3), (1024, 1024, 3), (777, 1025, 2), (4096, 3001, 3), (1024, 1024, 16), (600, 513, 64)]
+    };
+    let mut all = true;
+    for &(n, m, d) in sizes {
+        let name = format!("divergence, {n} × {m}, d {d}");
+        if !options.wanted(&name) {
+            continue;
+        }
+        let clouds = pair(n, m, d);
+        let [x, y] = points::<f64>(&clouds, d);
+        let tight = |tolerance| Sinkhorn { tolerance, ..Sinkhorn::default() };
+        let exact = options.pool.run(|| ot::divergence(&x, &y, &tight(1e-7)))?;
+        let [x, y] = points::<f32>(&clouds, d);
+        let got = divergence(device, &x, &y, &tight(5e-6))?;
+        let value = (got.value / exact.value - 1.0).abs();
+        let gradient = distance(&got.gradient, &exact.gradient);
+        let solved = [exact.report.status, got.report.status] == [Status::Converged; 2];
+        let good = solved && value < EXACT && gradient < EXACT;
+        let report = json!({"value": value, "gradient": gradient, "status": got.report.status.name(),
+            "marginal_error": got.report.marginal_error, "bound": EXACT});
+        all &= say("parity", &name, Some(good), report);
+    }
+    Ok(all)
+}
+
+/// |a − b| / |b|
+pub fn distance<A: Real, B: Real>(a: &[A], b: &[B]) -> f64 {
+    let square = |f: &dyn Fn(usize) -> f64| (0..b.len()).map(|i| f(i).powi(2)).sum::<f64>();
+    let (apart, norm) = (square(&|i| a[i].to_f64() - b[i].to_f64()), square(&|i| b[i].to_f64()));
+    if a.len() == b.len() { (apart / norm).sqrt() } else { f64::NAN }
+}
+
+/// Settings in which component `component` starts at the same state everywhere: those before it are not trained.
+fn settings(preset: Preset, component: usize, steps: usize, tiny: bool) -> Settings {
+    let (preset, batch, width) = (preset.settings(), if tiny { 24 } else { 256 }, if tiny { 8 } else { 64 });
+    let small = Tangent { points: 24, rounds: 1, regression: 20 };
+    Settings {
+        components: component,
+        steps: if component == 1 { [steps, 0] } else { [0, steps] },
+        batch,
+        hidden: vec![width; if tiny { 2 } else { 4 }],
+        evaluation_points: batch,
+        tangent: if tiny { small } else { preset.tangent },
+        sinkhorn: Sinkhorn { tolerance: 1e-4, ..preset.sinkhorn.clone() },
+        ..preset
+    }
+}
+
+/// What the steps of the last component saw, and the costs evaluated in between.
+fn train<T: Real>(fit: Fit<T>, component: usize, pool: &Pool) -> Result<(Vec<Outcome>, Vec<f64>)> {
+    let (mut fit, mut seen, mut costs) = (fit, vec![], vec![]);
+    loop {
+        match pool.run(|| fit.advance())? {
+            Some(Event::Step { component: c, outcome, .. }) if c == component => seen.push(outcome),
+            Some(Event::Evaluated { component: c, cost, .. }) if c == component => costs.push(cost),
+            Some(Event::Finished { component: c }) if c == component => return Ok((seen, costs)),
+            None => return Ok((seen, costs)),
+            Some(_) => {}
+        }
+    }
+}
+
+fn data(tiny: bool) -> Vec<wgpca::Measure> {
+    measures(if tiny { 100 } else { 1024 }, 3)
+}
+
+/// Everything that three steps report one by one, and the cost after each.
+fn first_steps(device: &Device, options: &Options) -> Result<bool> {
+    let data = data(options.tiny);
+    let mut all = true;
+    for preset in [Preset::Fast, Preset::Paper] {
+        for component in [1, 2] {
+            let name = format!("three steps of component {component}, {}", preset.name());
+            if !options.wanted(&name) {
+                continue;
+            }
+            let settings = Settings { evaluate_every: 1, ..settings(preset, component, 3, options.tiny) };
+            // Solves so exact that the gradients are the same.
+            let sinkhorn = Sinkhorn { tolerance: 1e-5, max_iterations: 2000, ..settings.sinkhorn.clone() };
+            let settings = Settings { sinkhorn, ..settings };
+            let (expected, costs) = train(Fit::<f32>::new(&data, &settings)?, component, &options.pool)?;
+            let fit = Fit::<f32>::new(&data, &settings)?.on_device(device);
+            let (got, got_costs) = train(fit, component, &options.pool)?;
+            let numbers = |o: &Outcome| {
+                let divergence = o.divergence.unwrap_or(0.0);
+                [divergence, o.interval.0, o.interval.1, o.speed, o.intersection, o.orthogonality]
+            };
+            let apart = |a: &Outcome, b: &Outcome| {
+                let pairs = numbers(a).into_iter().zip(numbers(b));
+                // O is a squared cosine: its yardstick is 1.
+                let scales = [0.0, 0.0, 0.0, 0.0, b.speed * b.speed, 1.0];
+                pairs.zip(scales).map(|((a, b), s)| relative(a, b, s)).fold(0.0, worse)
+            };
+            let first = got.first().zip(expected.first()).map_or(f64::NAN, |(a, b)| apart(a, b));
+            let later = got.iter().zip(&expected).map(|(a, b)| apart(a, b)).fold(0.0, worse);
+            let cost = got_costs.iter().zip(&costs).map(|(a, b)| relative(*a, *b, 0.0)).fold(0.0, worse);
+            let complete = got.len() == 3 && got_costs.len() == costs.len();
+            // Adam divides a gradient by its own size, so the rounding of its smallest entries moves weights.
+            let good = complete && first < EXACT && later < 10.0 * EXACT && cost < 10.0 * EXACT;
+            let report = json!({"first": first, "later": later, "cost": cost, "bound": EXACT, "bound_later": 10.0 * EXACT});
+            all &= say("parity", &name, Some(good), report);
+        }
+    }
+    Ok(all)
+}
+
+fn relative(a: f64, b: f64, scale: f64) -> f64 {
+    let scale = scale.max(b.abs());
+    if a == b { 0.0 } else { (a - b).abs() / scale }
+}
+
+/// The larger, or NaN.
+fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a > b { a } else { b }
+}
+
+/// 500 steps: the divergence every ten, and the cost every fifty.
+fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
+    let data = data(options.tiny);
+    let steps = if options.tiny { 40 } else { 500 };
+    let mut all = true;
+    for preset in [Preset::Fast, Preset::Paper] {
+        for component in [1, 2] {
+            let name = format!("{steps} steps of component {component}, {}", preset.name());
+            if !options.wanted(&name) {
+                continue;
+            }
+            let settings = Settings { evaluate_every: 50, ..settings(preset, component, steps, options.tiny) };
+            let cpu = || Fit::<f32>::new(&data, &settings);
+            let (expected, got) = match device {
+                Some(device) => {
+                    let expected = train(cpu()?, component, &options.pool)?;
+                    (expected, train(cpu()?.on_device(device), component, &options.pool)?)
+                }
+                None => {
+                    let expected = train(Fit::<f64>::new(&data, &settings)?, component, &options.pool)?;
+                    (expected, train(cpu()?, component, &options.pool)?)
+                }
+            };
+            let reports = |seen: &[Outcome]| seen.iter().filter_map(|o| o.divergence).collect::<Vec<_>>();
+            let (a, b) = (reports(&got.0), reports(&expected.0));
+            let apart: Vec<f64> = a.iter().zip(&b).map(|(a, b)| relative(*a, *b, 0.0)).collect();
+            let early = apart.iter().take(10).copied().fold(0.0, worse);
+            let whole = apart.iter().copied().fold(0.0, worse);
+            let cost = got.1.iter().zip(&expected.1).map(|(a, b)| relative(*a, *b, 0.0)).fold(0.0, worse);
+            let complete = [a.len(), b.len()] == [steps / 10; 2] && got.1.len() == expected.1.len() && !got.1.is_empty();
+            let good = complete && [early, whole, cost].iter().zip(CURVE).all(|(&e, bound)| e < bound);
+            let last = got.1.last().copied().unwrap_or(f64::NAN);
+            let part = if device.is_some() { "parity" } else { "drift" };
+            let report = json!({"early": early, "whole": whole, "cost": cost, "bounds": CURVE, "final_cost": last});
+            all &= say(part, &name, Some(good), report);
+        }
+    }
+    Ok(all)
+}

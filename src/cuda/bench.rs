@@ -1,0 +1,72 @@
+//! What `benches/` times and users never call: solves whose clouds and memory stay on the device, as in a training.
+
+use super::sinkhorn::{Clouds, Size, Solver, Start};
+use super::{Buffer, Device};
+use crate::error::Result;
+use crate::ot::{self, Points, Report, Sinkhorn};
+
+/// A pair of clouds on the device, with the memory of its solves.
+#[derive(Debug)]
+pub struct Pair {
+    device: Device,
+    solver: Solver,
+    size: Size,
+    x: Buffer<f32>,
+    y: Buffer<f32>,
+    epsilon: Buffer<f64>,
+    gradient: Buffer<f32>,
+}
+
+impl Pair {
+    /// Both clouds count as uniform.
+    ///
+    /// # Errors
+    /// As [`divergence`](super::divergence()).
+    pub fn new(device: &Device, x: &Points<f32>, y: &Points<f32>, settings: &Sinkhorn) -> Result<Self> {
+        let epsilon = ot::Solver::new(settings)?.check(x, y)?;
+        let size = Size { pairs: 1, n: x.len(), m: y.len(), d: x.dim() };
+        Ok(Pair {
+            device: device.clone(),
+            solver: Solver::new(device, size, settings)?,
+            size,
+            x: device.upload(x.coords())?,
+            y: device.upload(y.coords())?,
+            epsilon: device.upload(&[epsilon])?,
+            gradient: device.zeros(x.coords().len())?,
+        })
+    }
+
+    /// Puts a solve from scratch into the stream: the gradient by x, with all three values if `value`.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the driver refuses.
+    pub fn enqueue(&mut self, value: bool) -> Result<()> {
+        let Pair { solver, size, x, y, epsilon, gradient, .. } = self;
+        let clouds = Clouds {
+            size: *size,
+            x: &x.as_view(),
+            y: &y.as_view(),
+            weights: None,
+            epsilon: &epsilon.as_view(),
+        };
+        let into = &mut gradient.as_view_mut();
+        if value { solver.all(clouds, Start::Anneal, into) } else { solver.gradient(clouds, Start::Anneal, into) }
+    }
+
+    /// How the last solve ended, the worst of its problems. Waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed, and before the first solve.
+    pub fn report(&self) -> Result<Report> {
+        let found = self.solver.found()?;
+        found.first().map(|f| f.report).ok_or_else(|| self.device.error("nothing was solved yet"))
+    }
+
+    /// The last gradient, n × d. Waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed.
+    pub fn gradient(&self) -> Result<Vec<f32>> {
+        self.device.download(&self.gradient)
+    }
+}
