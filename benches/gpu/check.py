@@ -113,7 +113,7 @@ def show_parity(line):
         bound = f"bounds {line['bound']:.0e}, {line['bound_later']:.0e}, {line['bound_later']:.0e}"
         return f"first {line['first']:.1e}, later {line['later']:.1e}, cost {line['cost']:.1e}", bound
     result = f"divergence to step 100 {line['early']:.1e}, to the end {line['whole']:.1e}, cost {line['cost']:.1e}"
-    return result, "bounds " + ", ".join(f"{b:.0e}" for b in line["bounds"])
+    return result, "bounds " + ", ".join(f"{b:.1e}" for b in line["bounds"])
 
 
 def show_time(line):
@@ -251,7 +251,7 @@ def peer(table, name, title, kinds, problems, steps, folder, clock, tiny, env):
         table.row("peers", title, "found", version)
     except Gone as gone:
         reason = str(gone)
-        table.row("peers", title, "skipped", "not installed: " + reason if "Module" in reason else reason)
+        table.row("peers", title, "skipped", "not installed: " + reason if "NotFound" in reason else reason)
         server.close()
         return
     work = [(p, *kind) for p in problems for kind in kinds] + [(None, *step) for step in steps]
@@ -330,11 +330,11 @@ def compare(table, binary, device, times, folder, wheels, clock, tiny):
     # Products in f32, as ours; the default would round to TF32. Steps of networks take JAX's default, which is faster.
     env = dict(os.environ, PYTHONPATH=path, XLA_PYTHON_CLIENT_PREALLOCATE="false")
     exact = dict(env, JAX_DEFAULT_MATMUL_PRECISION="float32")
-    mine = {(t["component"], t["after"] > 10): t["ms"] for t in times if t.get("component") and t["measures"] == 1 and "ms" in t}
+    mine = {(t["component"], t["name"].endswith("late")): t["ms"] for t in times if t.get("component") and t["measures"] == 1 and "ms" in t}
     size = dict(batch=12, hidden=[8, 8]) if tiny else {}
     late = 11 if tiny else 400
     steps = [(f"step of component {c}, {when}", dict(component=c, after=after, reps=3 if tiny else 20, clouds=clouds, **size),
-              mine.get((c, after > 10)))
+              mine.get((c, when == "late")))
              for when, after in (("early", 10), ("late", late)) for c in (1, 2)]
     # Above, the matrix of costs and its like take tens of gigabytes each, unless rows come in turns, which not every
     # pair of versions of OTT and JAX can do. Last, as they may take long.
