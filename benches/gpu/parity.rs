@@ -2,7 +2,7 @@
 //!
 //! Divergences are compared with solves in f64. Trainings begin at the same state and draw the same samples; rounding
 //! makes them part, and the bounds on that come from what separates f32 from f64 on the CPU (`drift`): nothing to be
-//! seen in 100 steps of the preset `paper`, up to 5 % of a divergence and of a cost after 500. (The tangent starts of `fast`
+//! seen in 100 steps of the preset `paper` (3e-6), up to 13 % of a divergence and 8 % of a cost after 500. (The tangent starts of `fast`
 //! differ between f32 and f64 themselves, by 1.5 %; a device gets that of f32.)
 
 use crate::data::{measures, pair, points};
@@ -15,8 +15,8 @@ use wgpca::{Pool, Real, Result};
 
 /// Of values, gradients, and what a first step sees.
 const EXACT: f64 = 1e-4;
-/// Of the reports of a training's first 100 steps, of all, and of the evaluated costs.
-const CURVE: [f64; 3] = [1e-2, 0.15, 0.15];
+/// Of each report in a training's first 100 steps, of all together (in L1), and of each evaluated cost.
+const CURVE: [f64; 3] = [1e-2, 0.15, 0.25];
 
 pub fn run(device: &Device, options: &Options) -> Result<bool> {
     Ok(divergences(device, options)? & first_steps(device, options)? & curves(Some(device), options)?)
@@ -180,7 +180,8 @@ fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
             let (a, b) = (reports(&got.0), reports(&expected.0));
             let apart: Vec<f64> = a.iter().zip(&b).map(|(a, b)| relative(*a, *b, 0.0)).collect();
             let early = apart.iter().take(10).copied().fold(0.0, worse);
-            let whole = apart.iter().copied().fold(0.0, worse);
+            let off: f64 = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).sum();
+            let whole = off / b.iter().map(|b| b.abs()).sum::<f64>();
             let cost = got.1.iter().zip(&expected.1).map(|(a, b)| relative(*a, *b, 0.0)).fold(0.0, worse);
             let complete =
                 [a.len(), b.len()] == [steps / 10; 2] && got.1.len() == expected.1.len() && !got.1.is_empty();
