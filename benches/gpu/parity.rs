@@ -2,8 +2,8 @@
 //!
 //! Divergences are compared with solves in f64. Trainings begin at the same state and draw the same samples; rounding
 //! makes them part, and the bounds on that come from what separates f32 from f64 on the CPU (`drift`): nothing to be
-//! seen in 100 steps of the preset `paper` (3e-6), up to 13 % of a divergence and 8 % of a cost after 500. (The tangent starts of `fast`
-//! differ between f32 and f64 themselves, by 1.5 %; a device gets that of f32.)
+//! seen in 100 steps of the preset `paper` (3e-6), up to 13 % of a divergence and 8 % of a cost after 500. (The tangent
+//! starts of `fast` differ between f32 and f64 themselves, by 1.5 %; a device gets that of f32.)
 
 use crate::data::{measures, pair, points};
 use crate::{Options, say};
