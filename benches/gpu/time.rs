@@ -1,7 +1,7 @@
 //! Times on the device, by the clock of the host around work that is waited for.
 
 use crate::data::{measures, pair, points};
-use crate::parity::distance;
+use crate::parity::{distance, epsilon};
 use crate::{Options, say};
 use serde_json::json;
 use std::path::Path;
@@ -10,7 +10,7 @@ use wgpca::cuda::bench::Pair;
 use wgpca::cuda::{Device, divergence};
 use wgpca::gpca::{Event, Fit, Settings};
 use wgpca::io::write_npy;
-use wgpca::ot::{self, Epsilon, Sinkhorn, Status};
+use wgpca::ot::{self, Sinkhorn, Status};
 use wgpca::{Error, Result};
 
 const D: usize = 3;
@@ -18,7 +18,7 @@ const D: usize = 3;
 const LONG: f64 = 2.0;
 
 fn sizes(tiny: bool) -> &'static [usize] {
-    if tiny { &[48, 65] } else { &[1024, 4096, 16_384, 65_536] }
+    if tiny { &[17, 24] } else { &[1024, 4096, 16_384, 65_536] }
 }
 
 fn milliseconds(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
@@ -68,7 +68,7 @@ fn sinkhorn(device: &Device, n: usize, options: &Options) -> Result<bool> {
         if !options.wanted(&name) {
             continue;
         }
-        let settings = Sinkhorn { tolerance, ..Sinkhorn::default() };
+        let settings = Sinkhorn { tolerance, epsilon: epsilon(options.tiny), ..Sinkhorn::default() };
         let mut kept = Pair::new(device, &x, &y, &settings)?;
         let mut solve = |value: bool| {
             kept.enqueue(value)?;
@@ -120,8 +120,13 @@ fn iteration(device: &Device, [x, y]: [&ot::Points<f32>; 2], name: &str, options
 
 fn fit_settings(component: usize, visited: usize, tiny: bool) -> Settings {
     let steps = if component == 1 { [1_000_000; 2] } else { [0, 1_000_000] };
-    let base = Settings { components: component, measures: visited, steps, evaluate_every: 1_000_000, ..Settings::paper() };
-    if tiny { Settings { batch: 24, hidden: vec![8; 2], evaluation_points: 16, ..base } } else { base }
+    let base =
+        Settings { components: component, measures: visited, steps, evaluate_every: 1_000_000, ..Settings::paper() };
+    if !tiny {
+        return base;
+    }
+    let sinkhorn = Sinkhorn { epsilon: epsilon(tiny), ..base.sinkhorn.clone() };
+    Settings { batch: 12, hidden: vec![8; 2], evaluation_points: 16, sinkhorn, ..base }
 }
 
 /// Steps of the preset `paper`, ten at a time as a fit takes them: one of them finds the divergence too, and the host
@@ -132,9 +137,9 @@ fn step(device: &Device, component: usize, visited: usize, options: &Options) ->
         return Ok(true);
     }
     let settings = fit_settings(component, visited, options.tiny);
-    let clouds = measures(if options.tiny { 100 } else { 2048 }, D);
+    let clouds = measures(if options.tiny { 40 } else { 2048 }, D);
     let mut fit = Fit::<f32>::new(&clouds, &settings)?.on_device(device);
-    let (windows, late) = if options.tiny { (1, 20) } else { (20, 400) };
+    let (windows, late) = if options.tiny { (1, 10) } else { (20, 400) };
     let (mut early_times, mut late_times, mut seen, mut last) = (vec![], vec![], 0, 0);
     let mut iterations = [0, 0];
     let mut unconverged = 0;
@@ -149,7 +154,12 @@ fn step(device: &Device, component: usize, visited: usize, options: &Options) ->
                 seen += outcome.measures;
                 unconverged += outcome.unconverged;
                 if !outcome.finite {
-                    return Ok(say("time", &name, Some(false), json!({"problem": "a step is not finite", "step": step})));
+                    return Ok(say(
+                        "time",
+                        &name,
+                        Some(false),
+                        json!({"problem": "a step is not finite", "step": step}),
+                    ));
                 }
                 // The first records the launches.
                 if step > 10 && early_times.len() < windows {
@@ -186,11 +196,12 @@ pub fn export(to: &Path, options: &Options) -> Result<bool> {
             write_npy(file, cloud, D)?;
         }
         let [x, y] = points::<f64>(&clouds, D);
-        let epsilon = Epsilon::default().value(&x, &y);
+        let rule = epsilon(options.tiny);
+        let epsilon = rule.value(&x, &y);
         let mut line = json!({"n": n, "d": D, "x": files[0], "y": files[1], "epsilon": epsilon});
         // Larger ones take long on a CPU.
         if n <= 4096 {
-            let settings = Sinkhorn { tolerance: 1e-7, ..Sinkhorn::default() };
+            let settings = Sinkhorn { tolerance: 1e-7, epsilon: rule, ..Sinkhorn::default() };
             let exact = options.pool.run(|| ot::divergence(&x, &y, &settings))?;
             let file = to.join(format!("{n}_exact.npy"));
             write_npy(&file, &exact.gradient, D)?;
@@ -199,7 +210,7 @@ pub fn export(to: &Path, options: &Options) -> Result<bool> {
         }
         say("problem", &format!("n {n}"), None, line);
     }
-    for (i, measure) in measures(if options.tiny { 100 } else { 2048 }, D).iter().enumerate() {
+    for (i, measure) in measures(if options.tiny { 40 } else { 2048 }, D).iter().enumerate() {
         let file = to.join(format!("cloud_{i:02}.npy"));
         write_npy(&file, measure.points(), D)?;
         say("cloud", measure.name(), None, json!({"file": file}));

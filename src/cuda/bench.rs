@@ -42,13 +42,8 @@ impl Pair {
     /// [`Error::Device`](crate::Error::Device) if the driver refuses.
     pub fn enqueue(&mut self, value: bool) -> Result<()> {
         let Pair { solver, size, x, y, epsilon, gradient, .. } = self;
-        let clouds = Clouds {
-            size: *size,
-            x: &x.as_view(),
-            y: &y.as_view(),
-            weights: None,
-            epsilon: &epsilon.as_view(),
-        };
+        let clouds =
+            Clouds { size: *size, x: &x.as_view(), y: &y.as_view(), weights: None, epsilon: &epsilon.as_view() };
         let into = &mut gradient.as_view_mut();
         if value { solver.all(clouds, Start::Anneal, into) } else { solver.gradient(clouds, Start::Anneal, into) }
     }
