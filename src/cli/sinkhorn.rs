@@ -36,9 +36,6 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     }
     let forms = [", in f64", ", in f32 (f64 only on the CPU)"];
     let (place, why) = place(args.device, forms, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
-    if let Some(why) = why {
-        talk.say(why);
-    }
     let s = match place {
         Place::Cpu => {
             let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
@@ -50,6 +47,9 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
             widened(wgpca::cuda::divergence(&device, &x, &y, &settings(GPU_TOLERANCE))?)
         }
     };
+    if let Some(why) = why {
+        talk.say(why);
+    }
     if let Some(path) = &args.gradient {
         rows::write(path, &s.gradient, x.dim())?;
     }
