@@ -18,7 +18,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("nn", &["error", "real", "rng", "simd"]),
         ("ot", &["error", "measure", "pool", "real", "rng", "simd"]),
         ("device", &["error"]),
-        ("cuda", &["error", "gpca", "linalg", "nn", "ot", "real", "rng"]),
+        ("cuda", &["error", "gpca", "linalg", "measure", "nn", "ot", "real", "rng"]),
         ("gaussian", &["error", "linalg", "measure", "numbers", "pool", "rng"]),
         ("gpca", &["error", "linalg", "measure", "nn", "numbers", "ot", "pool", "real", "rng"]),
         ("io", &["error", "gaussian", "measure", "rng"]),

@@ -2,9 +2,9 @@
 //! from those of the CPU in the last place).
 
 use super::*;
-use crate::Measure;
 use crate::gpca::shared::Stepper;
 use crate::gpca::{Architecture, Settings};
+use crate::measure::Measure;
 use crate::rng::{Purpose, Stream};
 use wgpca_emulator::{Order, configure};
 

@@ -1,9 +1,10 @@
 //! Whole trainings on the device against the CPU engine, through recorded steps, and what happens when a device fails.
 
 use super::*;
+use crate::error::Error;
 use crate::gpca::{Event, Orthogonality, Settings, TimeUpdate};
+use crate::measure::Measure;
 use crate::ot::Sinkhorn;
-use crate::{Error, Measure};
 use wgpca_emulator::{Fault, Order, session};
 
 /// Clouds whose first component is curved enough that times are clipped.
