@@ -1,5 +1,5 @@
-//! A step's launches, recorded once and replayed: the driver then spends about a microsecond on a step's hundred
-//! kernels instead of a few on each.
+//! A step's launches, recorded once and replayed: the driver then launches a whole step in one call instead of each of
+//! its kernels.
 
 use super::device::Device;
 use crate::error::Result;

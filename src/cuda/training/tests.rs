@@ -108,8 +108,7 @@ fn trainings_do_not_depend_on_the_order_of_threads() {
     }
 }
 
-/// A device that fails in the middle is an error that says so; the fit's last evaluated state is not lost, and the CPU
-/// goes on in the same process.
+/// A device that fails in the middle is an error that says so, and the CPU goes on in the same process.
 #[test]
 fn a_lost_device() {
     let session = session(Order::Forward);
@@ -160,7 +159,7 @@ fn checkpoints_move() {
         }
         let (events, fit) = events(fit);
         let next = events.iter().find_map(|e| if let Event::Step { step, .. } = e { Some(*step) } else { None });
-        assert!(next.is_some_and(|next| next > at) || at == settings.steps[1], "{at} {next:?}");
+        assert!(next.is_some_and(|next| next > at), "{at} {next:?}");
         for (a, b) in fit.components().iter().zip(whole.components()) {
             assert!((a.cost / b.cost - 1.0).abs() < 1e-3, "{} {}", a.cost, b.cost);
         }
