@@ -117,7 +117,7 @@ fn first_steps(device: &Device, options: &Options) -> Result<bool> {
             let sinkhorn = Sinkhorn { tolerance: 1e-5, max_iterations: 2000, ..settings.sinkhorn.clone() };
             let settings = Settings { sinkhorn, ..settings };
             let (expected, costs) = train(Fit::<f32>::new(&data, &settings)?, component, &options.pool)?;
-            let fit = Fit::<f32>::new(&data, &settings)?.on_device(device);
+            let fit = Fit::<f32>::new(&data, &settings)?.on_device(device)?;
             let (got, got_costs) = train(fit, component, &options.pool)?;
             let numbers = |o: &Outcome| {
                 let divergence = o.divergence.unwrap_or(0.0);
@@ -169,7 +169,7 @@ fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
             let (expected, got) = match device {
                 Some(device) => {
                     let expected = train(cpu()?, component, &options.pool)?;
-                    (expected, train(cpu()?.on_device(device), component, &options.pool)?)
+                    (expected, train(cpu()?.on_device(device)?, component, &options.pool)?)
                 }
                 None => {
                     let expected = train(Fit::<f64>::new(&data, &settings)?, component, &options.pool)?;

@@ -45,7 +45,7 @@ pub fn run(device: &Device) -> Result<bool> {
         ("fit, d 5, O by points", 5, Settings { orthogonality: Orthogonality::Pointwise, ..base }),
     ];
     for (name, d, settings) in cases {
-        let mut fit = Fit::<f32>::new(&measures(50, d)[..5], &settings)?.on_device(device);
+        let mut fit = Fit::<f32>::new(&measures(50, d)[..5], &settings)?.on_device(device)?;
         let mut finite = true;
         while let Some(event) = fit.advance()? {
             match event {

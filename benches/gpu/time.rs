@@ -138,7 +138,7 @@ fn step(device: &Device, component: usize, visited: usize, options: &Options) ->
     }
     let settings = fit_settings(component, visited, options.tiny);
     let clouds = measures(if options.tiny { 40 } else { 2048 }, D);
-    let mut fit = Fit::<f32>::new(&clouds, &settings)?.on_device(device);
+    let mut fit = Fit::<f32>::new(&clouds, &settings)?.on_device(device)?;
     let (windows, late) = if options.tiny { (1, 10) } else { (20, 400) };
     let (mut early_times, mut late_times, mut seen, mut last) = (vec![], vec![], 0, 0);
     let mut iterations = [0, 0];

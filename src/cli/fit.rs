@@ -40,7 +40,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     match place {
         Place::Cpu => {}
         #[cfg(feature = "cuda")]
-        Place::Gpu(device) => fit = fit.on_device(&device),
+        Place::Gpu(device) => fit = fit.on_device(&device)?,
     }
     let stop = on_ctrl_c()?;
     talk.say(format!("{} measures in R^{}", measures.len(), measures[0].dim()));

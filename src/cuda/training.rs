@@ -11,11 +11,14 @@ use crate::gpca::shared::{Course, Engine, REPORT_EVERY, Steps};
 use crate::gpca::{Fit, Outcome, State};
 
 impl Fit<f32> {
-    /// The same fit with its trainings on a GPU; call it before the first step. Everything else (starts, evaluations,
+    /// The same fit with its trainings on a GPU from now on. Everything else (starts, evaluations,
     /// final projections) stays on the CPU. The draws are the same as there; a training differs by rounding.
     ///
     /// Steps are taken up to ten at a time, and an [`Event::Step`](crate::gpca::Event::Step) stands for all of them.
-    pub fn on_device(self, device: &Device) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the steps so far were taken on another GPU that fails.
+    pub fn on_device(self, device: &Device) -> Result<Self> {
         self.on_engine(Box::new(Cuda { device: device.clone() }))
     }
 }

@@ -149,10 +149,11 @@ impl<T: Real> Fit<T> {
         Ok(&mut self.position)
     }
 
-    /// The same fit with its trainings elsewhere. To be called before the first step.
+    /// The same fit with its trainings elsewhere from now on.
     #[cfg(feature = "cuda")]
-    pub(crate) fn on_engine(self, engine: Box<dyn Engine<T>>) -> Self {
-        Fit { engine, stepper: None, ..self }
+    pub(crate) fn on_engine(mut self, engine: Box<dyn Engine<T>>) -> Result<Self> {
+        self.settle()?;
+        Ok(Fit { engine, stepper: None, ..self })
     }
 
     /// Brings the state of the training up to date.

@@ -61,7 +61,7 @@ fn fits_against_the_cpu() {
         let (data, settings) = (measures(5, d), Settings { components: if d > 1 { 2 } else { 1 }, ..small(base) });
         let device = Device::open(0).unwrap();
         let (expected, cpu) = events(Fit::new(&data, &settings).unwrap());
-        let (got, gpu) = events(Fit::new(&data, &settings).unwrap().on_device(&device));
+        let (got, gpu) = events(Fit::new(&data, &settings).unwrap().on_device(&device).unwrap());
         let evaluated = |events: &[Event]| -> Vec<f64> {
             let cost = |e: &Event| if let Event::Evaluated { cost, .. } = e { Some(*cost) } else { None };
             events.iter().filter_map(cost).collect()
@@ -95,7 +95,7 @@ fn trainings_do_not_depend_on_the_order_of_threads() {
         .into_iter()
         .map(|order| {
             let _session = session(order);
-            let fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap());
+            let fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap()).unwrap();
             let (events, fit) = events(fit);
             (events, fit.into_model().unwrap())
         })
@@ -113,7 +113,7 @@ fn trainings_do_not_depend_on_the_order_of_threads() {
 fn a_lost_device() {
     let session = session(Order::Forward);
     let (data, settings) = (measures(4, 2), small(Settings::fast()));
-    let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap());
+    let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap()).unwrap();
     while !matches!(fit.advance().unwrap(), Some(Event::Step { .. })) {}
     session.inject(Fault::Launch(3));
     let error = loop {
@@ -138,7 +138,7 @@ fn checkpoints_move() {
     let device = Device::open(0).unwrap();
     let new = |gpu: bool| {
         let fit = Fit::<f32>::new(&data, &settings).unwrap();
-        if gpu { fit.on_device(&device) } else { fit }
+        if gpu { fit.on_device(&device).unwrap() } else { fit }
     };
     let (_, whole) = events(new(false));
     for first_on_gpu in [true, false] {
@@ -155,7 +155,7 @@ fn checkpoints_move() {
         drop(fit);
         let mut fit = Fit::<f32>::resume(&data, directory.path()).unwrap();
         if !first_on_gpu {
-            fit = fit.on_device(&device);
+            fit = fit.on_device(&device).unwrap();
         }
         let (events, fit) = events(fit);
         let next = events.iter().find_map(|e| if let Event::Step { step, .. } = e { Some(*step) } else { None });
@@ -164,4 +164,19 @@ fn checkpoints_move() {
             assert!((a.cost / b.cost - 1.0).abs() < 1e-3, "{} {}", a.cost, b.cost);
         }
     }
+}
+
+/// A fit that is put on a device again in the middle of a training loses no step.
+#[test]
+fn a_change_of_device_loses_nothing() {
+    let _session = session(Order::Forward);
+    let (data, settings) = (measures(4, 2), small(Settings { components: 1, ..Settings::fast() }));
+    let device = Device::open(0).unwrap();
+    let new = || Fit::<f32>::new(&data, &settings).unwrap().on_device(&device).unwrap();
+    let (_, whole) = events(new());
+    let mut fit = new();
+    while !matches!(fit.advance().unwrap(), Some(Event::Step { .. })) {}
+    let (_, moved) = events(fit.on_device(&device).unwrap());
+    assert!(moved.components()[0].geodesic == whole.components()[0].geodesic);
+    assert_eq!(moved.components()[0].times, whole.components()[0].times);
 }
