@@ -1,6 +1,9 @@
-//! What to compute on, as a user says it.
+//! What to compute on: as a user says it, and as it was found.
 
+#[cfg(feature = "cuda")]
+use crate::cuda::Device;
 use crate::error::{Error, Result};
+use crate::gpca::{Fit, Model, Projector};
 use std::fmt;
 use std::str::FromStr;
 
@@ -50,6 +53,133 @@ impl fmt::Display for DeviceChoice {
             DeviceChoice::Cpu => f.write_str("cpu"),
             DeviceChoice::Cuda(index) => write!(f, "cuda:{index}"),
         }
+    }
+}
+
+/// Where to compute: what [`DeviceChoice::place`] found. [`Fit::on`] and [`Model::on`] take it.
+///
+/// # Example
+/// ```
+/// use wgpca::DeviceChoice;
+/// let place = DeviceChoice::Auto.place()?;
+/// println!("computing on {place}"); // cpu (no NVIDIA driver (libcuda) is installed)
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Place {
+    #[cfg(feature = "cuda")]
+    device: Option<Device>,
+    /// Why it is the CPU, if that was not asked for.
+    why: Option<String>,
+}
+
+impl DeviceChoice {
+    /// The place of this choice. Only `auto` falls back to the CPU, and the place says why.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the GPU that was asked for cannot be used.
+    pub fn place(self) -> Result<Place> {
+        match self {
+            DeviceChoice::Cpu => Ok(Place::cpu(None)),
+            DeviceChoice::Cuda(index) => Place::gpu(index),
+            DeviceChoice::Auto => match Place::gpu(0) {
+                // Without the remedy: nothing is wrong.
+                Err(Error::Device { problem, .. }) => {
+                    Ok(Place::cpu(Some(problem.split(';').next().unwrap_or_default().into())))
+                }
+                found => found,
+            },
+        }
+    }
+}
+
+impl Place {
+    /// The CPU, and why if that was not asked for.
+    pub fn cpu(why: Option<String>) -> Self {
+        Place {
+            #[cfg(feature = "cuda")]
+            device: None,
+            why,
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn gpu(index: usize) -> Result<Self> {
+        Ok(Device::open(index)?.into())
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn gpu(index: usize) -> Result<Self> {
+        let problem = "this program was built without CUDA; build it with the feature cuda or use --device cpu";
+        Err(Error::device(DeviceChoice::Cuda(index).to_string(), problem))
+    }
+
+    /// The GPU, if it is one.
+    #[cfg(feature = "cuda")]
+    pub fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl From<Device> for Place {
+    fn from(device: Device) -> Self {
+        Place { device: Some(device), why: None }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[cfg(feature = "cuda")]
+        if let Some(device) = &self.device {
+            return write!(f, "cuda:{}, {}", device.gpu().index, device.name());
+        }
+        match &self.why {
+            Some(why) => write!(f, "cpu ({why})"),
+            None => f.write_str("cpu"),
+        }
+    }
+}
+
+impl Fit<f32> {
+    /// The same fit there from now on: the steps of its trainings, and the solves of starts, evaluations and final
+    /// projections. A GPU draws the samples of the CPU; results differ by rounding.
+    ///
+    /// On a GPU steps are taken up to ten at a time, and an [`Event::Step`](crate::gpca::Event::Step) stands for all of
+    /// them.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the steps so far were taken on another GPU that fails.
+    pub fn on(self, place: &Place) -> Result<Self> {
+        #[cfg(feature = "cuda")]
+        if let Some(device) = &place.device {
+            return self.on_device(device);
+        }
+        let _ = place;
+        self.on_cpu()
+    }
+}
+
+impl Model<f32> {
+    /// This model with its projections there; by itself it projects on the CPU. A GPU draws the samples of the CPU;
+    /// results differ by rounding.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # fn main() -> wgpca::Result<()> {
+    /// # let (model, measures): (wgpca::gpca::Model<f32>, Vec<wgpca::Measure>) = todo!();
+    /// let place = "cuda:0".parse::<wgpca::DeviceChoice>()?.place()?;
+    /// let scores = model.on(&place).score(&measures)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on(&self, place: &Place) -> Projector<'_, f32> {
+        #[cfg(feature = "cuda")]
+        if let Some(device) = &place.device {
+            return self.on_device(device);
+        }
+        let _ = place;
+        self.on_cpu()
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) mod simd;
 #[cfg(feature = "io")]
 pub mod store;
 
-pub use device::DeviceChoice;
+pub use device::{DeviceChoice, Place};
 pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;

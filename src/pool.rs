@@ -63,6 +63,13 @@ pub(crate) fn for_each<I: Send>(items: &mut [I], worth: bool, work: impl Fn(usiz
     }
 }
 
+/// What `work` makes of every item, in their order.
+pub(crate) fn map<I: Sync, R: Send>(items: &[I], work: impl Fn(usize, &I) -> R + Sync) -> Vec<R> {
+    let mut out: Vec<Option<R>> = items.iter().map(|_| None).collect();
+    for_each(&mut out, true, |k, out| *out = Some(work(k, &items[k])));
+    out.into_iter().flatten().collect()
+}
+
 /// Runs both, side by side if there are workers and `worth` says that it pays.
 pub(crate) fn join<A: Send, B: Send>(
     worth: bool,

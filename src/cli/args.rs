@@ -154,8 +154,8 @@ pub struct Fit {
     /// Threads; 0 takes all that this process may use. Results do not depend on it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
-    /// Where trainings run: cpu; cuda or cuda:INDEX; auto takes the first GPU if there is one that can be used. A GPU draws the
-    /// same samples; results differ by rounding.
+    /// Where it runs: cpu; cuda or cuda:INDEX; auto takes the first GPU if there is one that can be used. A GPU draws the same
+    /// samples; results differ by rounding.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,
     /// Save checkpoints here while fitting [default: beside the model, only when stopped].
@@ -236,6 +236,9 @@ pub struct Transform {
     pub gaussians: Gaussians,
     #[command(flatten)]
     pub reading: Reading,
+    /// Where the solves run, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if there is one and at least 32 measures.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
     /// Threads; 0 takes all that this process may use.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
@@ -279,6 +282,9 @@ pub struct Evaluate {
     /// Points on either side of a solve; unused for Gaussians.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 512, value_parser = positive)]
     pub points: usize,
+    /// Where the solves run, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if there is one and at least 32 measures.
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
     /// Threads; 0 takes all that this process may use.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,

@@ -1,39 +1,38 @@
 //! Where a command computes.
 
-use wgpca::{DeviceChoice, Error, Result};
+use wgpca::gpca::{Model, Projector};
+use wgpca::{DeviceChoice, Error, Measure, Place, Result};
 
-pub enum Place {
-    Cpu,
-    #[cfg(feature = "cuda")]
-    Gpu(Box<wgpca::cuda::Device>),
+/// The place that was asked for, and what to say of it, if anything; `unless` says why `auto` should not even look for a GPU.
+pub fn place(choice: DeviceChoice, unless: Option<&str>) -> Result<(Place, Option<String>)> {
+    let place = match (choice, unless) {
+        (DeviceChoice::Auto, Some(why)) => Place::cpu(Some(why.into())),
+        _ => choice.place()?,
+    };
+    let said = (choice != DeviceChoice::Cpu).then(|| format!("device: {place}"));
+    Ok((place, said))
 }
 
-/// The place that was asked for, and what to say of it: `forms` are the words for what a CPU and a GPU do. Only `auto` falls
-/// back to the CPU; `unless` says why it should not even look for a GPU.
-pub fn place(choice: DeviceChoice, forms: [&str; 2], unless: Option<&str>) -> Result<(Place, Option<String>)> {
-    let cpu = |why: &str| Ok((Place::Cpu, Some(format!("device: cpu{} ({why})", forms[0]))));
-    match (choice, unless) {
-        (DeviceChoice::Cpu, _) => Ok((Place::Cpu, None)),
-        (DeviceChoice::Cuda(index), _) => gpu(index, forms[1]),
-        (DeviceChoice::Auto, Some(why)) => cpu(why),
-        (DeviceChoice::Auto, None) => match gpu(0, forms[1]) {
-            Ok(found) => Ok(found),
-            // Without the remedy: nothing is wrong.
-            Err(Error::Device { problem, .. }) => cpu(problem.split(';').next().unwrap_or_default()),
-            Err(other) => Err(other),
-        },
+/// From so many measures on `auto` projects on a GPU: a few are done on the CPU before a GPU is awake.
+const WORTH: usize = 32;
+
+/// A model with its projections where they were asked for, and what to say of it.
+pub fn projector<'a>(
+    model: &'a Model<f32>,
+    measures: &[Measure],
+    choice: DeviceChoice,
+) -> Result<(Projector<'a, f32>, Option<String>)> {
+    let (place, said) = place(choice, (measures.len() < WORTH).then_some("fewer than 32 measures"))?;
+    Ok((model.on(&place), said))
+}
+
+/// Gaussians are a matter for the CPU.
+pub fn refuse_gpu(choice: DeviceChoice) -> Result<()> {
+    match choice {
+        DeviceChoice::Auto | DeviceChoice::Cpu => Ok(()),
+        DeviceChoice::Cuda(_) => Err(Error::parameter(
+            "device",
+            format!("it is {choice}; models of Gaussians take the CPU alone, leave it out"),
+        )),
     }
-}
-
-#[cfg(feature = "cuda")]
-fn gpu(index: usize, form: &str) -> Result<(Place, Option<String>)> {
-    let device = wgpca::cuda::Device::open(index)?;
-    let why = format!("device: cuda:{index}, {}{form}", device.name());
-    Ok((Place::Gpu(Box::new(device)), Some(why)))
-}
-
-#[cfg(not(feature = "cuda"))]
-fn gpu(index: usize, _: &str) -> Result<(Place, Option<String>)> {
-    let problem = "this program was built without CUDA; build it with the feature cuda or use --device cpu";
-    Err(Error::device(DeviceChoice::Cuda(index).to_string(), problem))
 }

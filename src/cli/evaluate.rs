@@ -1,6 +1,7 @@
 //! `wgpca evaluate`.
 
 use super::args::Evaluate;
+use super::device::{projector, refuse_gpu};
 use super::output::{emit, line, percent, short, table};
 use super::{Exit, Talk, load, pool, read_as_gaussians, read_clouds};
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
 }
 
 fn gaussians(model: &gaussian::Model, args: &Evaluate, talk: Talk) -> Result<Exit> {
+    refuse_gpu(args.device)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
     let e = pool(args.threads)?.run(|| model.evaluate(&set))?;
     if args.json {
@@ -45,7 +47,11 @@ fn table_of(costs: &[f64], explained: &[Option<f64>], barycentre_cost: f64) -> V
 
 fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit> {
     let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
-    let e = pool(args.threads)?.run(|| model.evaluate(&measures, args.points))?;
+    let (mut projector, said) = projector(model, &measures, args.device)?;
+    let e = pool(args.threads)?.run(|| projector.evaluate(&measures, args.points))?;
+    if let Some(said) = said {
+        talk.say(said);
+    }
     if args.json {
         line(json!({
             "measures": measures.len(),

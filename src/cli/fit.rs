@@ -1,7 +1,7 @@
 //! `wgpca fit`.
 
 use super::args::{Fit as Arguments, Orthogonality, Preset};
-use super::device::{Place, place};
+use super::device::place;
 use super::output::{component, components, emit, line};
 use super::progress::Progress;
 use super::stop::on_ctrl_c;
@@ -33,15 +33,11 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
         check_writable(&directory.join(CHECKPOINT_FILE))?;
     }
-    let (place, why) = place(args.device, [""; 2], None)?;
+    let (place, why) = place(args.device, None)?;
     if let Some(why) = why {
         talk.say(why);
     }
-    match place {
-        Place::Cpu => {}
-        #[cfg(feature = "cuda")]
-        Place::Gpu(device) => fit = fit.on_device(&device)?,
-    }
+    fit = fit.on(&place)?;
     let stop = on_ctrl_c()?;
     talk.say(format!("{} measures in R^{}", measures.len(), measures[0].dim()));
     let mut progress = Progress::new(talk, args.json);

@@ -1,7 +1,7 @@
 //! `wgpca sinkhorn`: in f64 on the CPU, in f32 on a GPU.
 
 use super::args::Sinkhorn as Arguments;
-use super::device::{Place, place};
+use super::device::place;
 use super::output::{emit, exact, line};
 use super::{Exit, Talk, pool, rows};
 use serde_json::json;
@@ -34,21 +34,27 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         );
         return Err(Error::file(&args.y, "", problem));
     }
-    let forms = [", in f64", ", in f32 (f64 only on the CPU)"];
-    let (place, why) = place(args.device, forms, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
-    let s = match place {
-        Place::Cpu => {
+    let (place, why) = place(args.device, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
+    #[cfg(feature = "cuda")]
+    let on_gpu = match place.device() {
+        Some(device) => {
+            let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
+            Some(widened(wgpca::cuda::divergence(device, &x, &y, &settings(GPU_TOLERANCE))?))
+        }
+        None => None,
+    };
+    #[cfg(not(feature = "cuda"))]
+    let (on_gpu, _) = (None, place);
+    let form = if on_gpu.is_some() { "f32, there is f64 only on the CPU" } else { "f64" };
+    let s = match on_gpu {
+        Some(found) => found,
+        None => {
             let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
             pool(args.threads)?.run(|| divergence::<f64>(&x, &y, &settings(CPU_TOLERANCE)))?
         }
-        #[cfg(feature = "cuda")]
-        Place::Gpu(device) => {
-            let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
-            widened(wgpca::cuda::divergence(&device, &x, &y, &settings(GPU_TOLERANCE))?)
-        }
     };
     if let Some(why) = why {
-        talk.say(why);
+        talk.say(format!("{why}; in {form}"));
     }
     if let Some(path) = &args.gradient {
         rows::write(path, &s.gradient, x.dim())?;

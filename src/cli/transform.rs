@@ -1,6 +1,7 @@
 //! `wgpca transform`.
 
 use super::args::Transform;
+use super::device::{projector, refuse_gpu};
 use super::output::{emit, exact};
 use super::{Exit, Talk, load, pool, read_as_gaussians, read_clouds};
 use std::fmt::Write;
@@ -17,7 +18,7 @@ struct Foot {
 }
 
 pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
-    let (components, names, rows) = project(args)?;
+    let (components, names, rows) = project(args, talk)?;
     let mut text = String::from("name");
     (1..=components).for_each(|k| write!(text, ",t{k},residual{k}").expect("a string takes everything"));
     text.push('\n');
@@ -47,7 +48,7 @@ pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
 }
 
 /// Number of components, names of the measures, and a row for each.
-fn project(args: &Transform) -> Result<(usize, Vec<String>, Vec<Vec<Foot>>)> {
+fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<Foot>>)> {
     let pool = pool(args.threads)?;
     Ok(match load(&args.model)? {
         AnyModel::Clouds(model) => {
@@ -56,11 +57,16 @@ fn project(args: &Transform) -> Result<(usize, Vec<String>, Vec<Vec<Foot>>)> {
                 let settled = p.status == Status::Converged;
                 Foot { time: p.time, residual: p.residual, at_end: p.at_end, settled }
             };
-            let rows = pool.run(|| model.transform(&measures))?;
+            let (mut projector, said) = projector(&model, &measures, args.device)?;
+            let rows = pool.run(|| projector.transform(&measures))?;
+            if let Some(said) = said {
+                talk.say(said);
+            }
             let names = measures.iter().map(Measure::name).map(String::from).collect();
             (model.components.len(), names, rows.into_iter().map(|r| r.into_iter().map(foot).collect()).collect())
         }
         AnyModel::Gaussian(model) => {
+            refuse_gpu(args.device)?;
             let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
             let foot = |p: wgpca::gaussian::Projection| Foot {
                 time: p.time,

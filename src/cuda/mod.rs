@@ -5,6 +5,7 @@
 
 #[doc(hidden)]
 pub mod bench;
+mod chains;
 mod device;
 mod failure;
 mod graph;

@@ -12,7 +12,7 @@ use super::{Device, Grid, Parameter};
 use crate::error::Result;
 use crate::ot::{Report, Sinkhorn, Status};
 use cudarc::driver::{CudaView, CudaViewMut, DeviceRepr};
-use deal::{Deal, deal};
+use deal::{Deal, deal, deal_own};
 
 /// As in `kernels/sinkhorn.cuh` and `kernels/mixing.cuh`.
 const THREADS: u32 = 256;
@@ -63,8 +63,8 @@ pub(crate) struct Clouds<'a> {
 pub(crate) enum Start {
     /// From large ε, that falls.
     Anneal,
-    /// At the potentials of the last solve, of the same size; ε may differ. Else as `Anneal`.
-    Kept,
+    /// At the numbers in [`Solver::potentials`]: those of the last solve, or of another of the same size. ε may differ.
+    Given,
 }
 
 /// What the kernels are told; `SinkhornShape` there.
@@ -126,7 +126,18 @@ pub(crate) struct Solver {
     pub potentials: Buffer<f32>,
     means: Buffer<f32>,
     /// What the last call solved.
-    last: Option<(Size, bool)>,
+    last: Option<(Size, Asked)>,
+}
+
+/// Which problems are to be solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// (x, y) and (x, x).
+    Gradient,
+    /// (y, y) too.
+    All,
+    /// (x, x) alone.
+    Own,
 }
 
 impl Solver {
@@ -174,7 +185,7 @@ impl Solver {
         start: Start,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        self.solve(clouds, start, false, gradient)
+        self.solve(clouds, start, Asked::Gradient, Some(gradient))
     }
 
     /// [`Solver::gradient`] and OT_ε(y, y), so that the divergence has all its terms.
@@ -182,26 +193,37 @@ impl Solver {
     /// # Errors
     /// As there.
     pub(crate) fn all(&mut self, clouds: Clouds<'_>, start: Start, gradient: &mut CudaViewMut<'_, f32>) -> Result<()> {
-        self.solve(clouds, start, true, gradient)
+        self.solve(clouds, start, Asked::All, Some(gradient))
+    }
+
+    /// OT_ε(x, x) alone, for [`Solver::own_terms`]; y is not looked at.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn own(&mut self, clouds: Clouds<'_>) -> Result<()> {
+        self.solve(clouds, Start::Anneal, Asked::Own, None)
     }
 
     fn solve(
         &mut self,
         clouds: Clouds<'_>,
         start: Start,
-        value: bool,
-        gradient: &mut CudaViewMut<'_, f32>,
+        asked: Asked,
+        gradient: Option<&mut CudaViewMut<'_, f32>>,
     ) -> Result<()> {
         let Clouds { size, x, y, weights, epsilon } = clouds;
         let Size { pairs, n, m, d } = size;
-        let lengths = [(x.len(), n * d), (y.len(), m * d), (epsilon.len(), 1), (gradient.len(), n * d)];
+        let room = gradient.as_ref().map_or(pairs * n * d, |g| g.len());
+        let lengths = [(x.len(), n * d), (y.len(), m * d), (epsilon.len(), 1), (room, n * d)];
         let weighted = weights.map_or([(n * pairs, n), (m * pairs, m)], |(a, b)| [(a.len(), n), (b.len(), m)]);
         if !size.fits(self.most) || lengths.iter().chain(&weighted).any(|&(there, each)| there != pairs * each) {
             return Err(self.device.error("clouds of another size than announced; please report this"));
         }
-        let selves = if value { 2 * pairs } else { pairs };
-        let Deal { cross_groups, cross_blocks, self_groups, self_blocks } = deal(self.resident, size, selves);
-        let kept = start == Start::Kept && self.last.is_some_and(|(last, _)| last == size);
+        let selves = if asked == Asked::All { 2 * pairs } else { pairs };
+        let Deal { cross_groups, cross_blocks, self_groups, self_blocks } = match asked {
+            Asked::Own => deal_own(self.resident, size),
+            _ => deal(self.resident, size, selves),
+        };
         let s = Shape {
             n: n as u64,
             m: m as u64,
@@ -215,7 +237,7 @@ impl Solver {
             self_blocks,
             max_iterations: self.max_iterations,
             weighted: weights.is_some().into(),
-            kept: kept.into(),
+            kept: (start == Start::Given).into(),
         };
         // Not read without weights.
         let (a, b) = weights.unwrap_or((x, y));
@@ -255,39 +277,56 @@ impl Solver {
             &mut *potentials,
             &mut *means
         )?;
-        let grid = Grid::over(pairs * n * d, THREADS);
-        launch!(device, "sinkhorn_gradient", grid, &s, epsilon, &mut *work, &*means, gradient)?;
-        self.last = Some((size, value));
+        if let Some(gradient) = gradient {
+            let grid = Grid::over(pairs * n * d, THREADS);
+            launch!(device, "sinkhorn_gradient", grid, &s, epsilon, &mut *work, &*means, gradient)?;
+        }
+        self.last = Some((size, asked));
         Ok(())
     }
 
-    /// What the last call found for each pair. Waits for it.
+    /// What the last [`Solver::gradient`] or [`Solver::all`] found for each pair. Waits for it.
     ///
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed.
     pub(crate) fn found(&self) -> Result<Vec<Found>> {
-        let Some((size, value)) = self.last else { return Ok(vec![]) };
-        let (numbers, marks) = (self.device.download(&self.numbers)?, self.device.download(&self.marks)?);
-        let report = |problem: usize| Report {
-            status: match marks[2 * problem + 1] {
-                0 => Status::Converged,
-                1 => Status::MaxIterations,
-                _ => Status::Diverged,
-            },
-            iterations: marks[2 * problem] as usize,
-            marginal_error: numbers[2 * problem + 1],
-        };
+        let Some((size, asked)) = self.last.filter(|(_, asked)| *asked != Asked::Own) else { return Ok(vec![]) };
+        let solved = self.solved()?;
         let pair = |p: usize| {
-            let (own, target) = (size.pairs + p, 2 * size.pairs + p);
-            let both = report(p).and(report(own));
+            let ((xy, cross), (xx, own)) = (solved[p], solved[size.pairs + p]);
+            let target = (asked == Asked::All).then(|| solved[2 * size.pairs + p]);
+            let both = cross.and(own);
             Found {
-                xy: numbers[2 * p],
-                xx: numbers[2 * own],
-                yy: value.then(|| numbers[2 * target]),
-                cross_error: numbers[2 * p + 1],
-                report: if value { both.and(report(target)) } else { both },
+                xy,
+                xx,
+                yy: target.map(|(yy, _)| yy),
+                cross_error: cross.marginal_error,
+                report: target.map_or(both, |(_, report)| both.and(report)),
             }
         };
         Ok((0..size.pairs).map(pair).collect())
+    }
+
+    /// What the last [`Solver::own`] found. Waits for it.
+    ///
+    /// # Errors
+    /// As [`Solver::found`].
+    pub(crate) fn own_terms(&self) -> Result<Vec<(f64, Report)>> {
+        let Some((size, Asked::Own)) = self.last else { return Ok(vec![]) };
+        Ok(self.solved()?[size.pairs..2 * size.pairs].to_vec())
+    }
+
+    /// Value and report of every problem.
+    fn solved(&self) -> Result<Vec<(f64, Report)>> {
+        let (numbers, marks) = (self.device.download(&self.numbers)?, self.device.download(&self.marks)?);
+        let problem = |(numbers, marks): (&[f64], &[u32])| {
+            let status = match marks[1] {
+                0 => Status::Converged,
+                1 => Status::MaxIterations,
+                _ => Status::Diverged,
+            };
+            (numbers[0], Report { status, iterations: marks[0] as usize, marginal_error: numbers[1] })
+        };
+        Ok(numbers.chunks_exact(2).zip(marks.chunks_exact(2)).map(problem).collect())
     }
 }

@@ -1,6 +1,7 @@
 //! Training on the device (Algorithm 1): a step is a sequence of kernels that is recorded once and replayed. The host
 //! reads back what the steps saw, every few steps, and the state where it is asked for. Twin: `gpca::step::Stepper`.
 
+use super::chains::Rounds;
 use super::networks::{Evaluator, Networks, Weights};
 use super::sampling::{Sampler, Sources};
 use super::sinkhorn::{Clouds, Size, Solver, Start};
@@ -9,16 +10,11 @@ use super::{Buffer, Device, Graph};
 use crate::error::Result;
 use crate::gpca::shared::{Course, Engine, REPORT_EVERY, Steps};
 use crate::gpca::{Fit, Outcome, State};
+use crate::ot::Solves;
 
 impl Fit<f32> {
-    /// The same fit with its trainings on a GPU from now on. Everything else (starts, evaluations,
-    /// final projections) stays on the CPU. The draws are the same as there; a training differs by rounding.
-    ///
-    /// Steps are taken up to ten at a time, and an [`Event::Step`](crate::gpca::Event::Step) stands for all of them.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the steps so far were taken on another GPU that fails.
-    pub fn on_device(self, device: &Device) -> Result<Self> {
+    /// The same fit on a GPU from now on: the steps of trainings, and the solves of starts, evaluations and final projections.
+    pub(crate) fn on_device(self, device: &Device) -> Result<Self> {
         self.on_engine(Box::new(Cuda { device: device.clone() }))
     }
 }
@@ -30,6 +26,10 @@ struct Cuda {
 impl Engine<f32> for Cuda {
     fn prepare(&self, course: &Course<'_, f32>, from: usize, state: &State<f32>) -> Result<Box<dyn Steps<f32>>> {
         Ok(Box::new(Training::new(&self.device, course, from, state)?))
+    }
+
+    fn solves(&self) -> Box<dyn Solves<f32>> {
+        Box::new(Rounds { device: self.device.clone() })
     }
 }
 

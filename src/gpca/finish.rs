@@ -10,7 +10,8 @@ use super::projection::Foot;
 use super::samples::{Samples, reference};
 use super::settings::{Orthogonality, Settings};
 use super::state::State;
-use crate::ot::{Points, Sinkhorn, Status};
+use crate::error::Result;
+use crate::ot::{Points, Sinkhorn, Solves, Status};
 use crate::real::{Real, dot};
 use crate::rng::Purpose;
 
@@ -35,7 +36,8 @@ pub(crate) fn finish<T: Real>(
     settings: &Settings,
     earlier: &[Earlier<T>],
     barycentre: &[T],
-) -> Component<T> {
+    solves: &mut dyn Solves<T>,
+) -> Result<Component<T>> {
     let (n, d, scale) = (data.sources.len(), data.dim, data.frame.scale);
     let (seed, unit) = (settings.seed, scale * scale);
     let sinkhorn = final_sinkhorn(&settings.sinkhorn);
@@ -53,24 +55,25 @@ pub(crate) fn finish<T: Real>(
         state.rescale(-1.0);
     }
     let epsilon = |y: &Points<T>| data.epsilon(&settings.sinkhorn.epsilon, y);
-    let measures = Measures { sources: &data.sources, epsilon: &epsilon, sinkhorn: &sinkhorn, seed };
+    let mut measures = Measures { sources: &data.sources, epsilon: &epsilon, sinkhorn: &sinkhorn, seed, solves };
 
-    let targets = measures.targets();
+    let targets = measures.targets()?;
     // Times by projection on all points, within their number. If that turned the sign around, once more.
-    let project = |state: &State<T>| {
+    let mut project = |state: &State<T>| {
         let (_, interval) = Samples::and_interval(&state.geodesic, &x, settings.margin);
         let span = span(&state.times);
-        (measures.project(&targets, &Curve { geodesic: &state.geodesic, interval: &interval, span }), interval, span)
+        let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
+        Ok((measures.project(&targets, &curve)?, interval, span))
     };
-    let (mut feet, mut interval, mut span) = project(&state);
+    let (mut feet, mut interval, mut span) = project(&state)?;
     if points_down(&feet.iter().map(|f| f.time).collect::<Vec<_>>()) {
         state.rescale(-1.0);
-        (feet, interval, span) = project(&state);
+        (feet, interval, span) = project(&state)?;
     }
 
     // The cost on fresh samples, beside the floor and the barycentre.
     let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
-    let sums = measures.evaluate(&[curve], barycentre, settings.evaluation_points);
+    let sums = measures.evaluate(&[curve], barycentre, settings.evaluation_points)?;
     let (cost, noise_floor, barycentre_cost) = (sums.costs[0] * unit, sums.noise_floor * unit, sums.barycentre * unit);
 
     let tie = (!earlier.is_empty()).then(|| tie(&state, &interval, earlier, &x, settings));
@@ -109,7 +112,7 @@ pub(crate) fn finish<T: Real>(
         geodesic: state.geodesic,
     };
     component.warnings = warnings(&component, &feet, counts.worst_window, speed, unit * data.variance);
-    component
+    Ok(component)
 }
 
 /// (smallest, largest).

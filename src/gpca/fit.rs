@@ -14,7 +14,7 @@ use super::steps::{Course, Cpu, Engine, Steps, together};
 use super::tangent::{barycentre, start};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::Epsilon;
+use crate::ot::{Epsilon, Solves};
 use crate::pool::Pool;
 use crate::real::Real;
 
@@ -109,7 +109,8 @@ impl<T: Real> Fit<T> {
             settings.margin,
             settings.evaluation_points,
             settings.seed,
-        );
+            Engine::<T>::solves(&Cpu),
+        )?;
         Ok(Fit {
             settings: settings.clone(),
             #[cfg(feature = "io")]
@@ -149,10 +150,15 @@ impl<T: Real> Fit<T> {
         Ok(&mut self.position)
     }
 
-    /// The same fit with its trainings elsewhere from now on.
-    #[cfg(feature = "cuda")]
+    /// The same fit on the CPU from now on.
+    pub(crate) fn on_cpu(self) -> Result<Self> {
+        self.on_engine(Box::new(Cpu))
+    }
+
+    /// The same fit elsewhere from now on.
     pub(crate) fn on_engine(mut self, engine: Box<dyn Engine<T>>) -> Result<Self> {
         self.settle()?;
+        self.evaluator.solve_on(engine.solves());
         Ok(Fit { engine, stepper: None, ..self })
     }
 
@@ -198,7 +204,7 @@ impl<T: Real> Fit<T> {
             return match self.settings.starts.get(self.position.trained.len()) {
                 Some(&which) => self.begin(component, which).map(Some),
                 None => {
-                    self.finish_component();
+                    self.finish_component()?;
                     Ok(Some(Event::Finished { component }))
                 }
             };
@@ -234,8 +240,9 @@ impl<T: Real> Fit<T> {
             [first] => self.data.order.iter().map(|&i| first.times[i]).sum::<f64>() / first.times.len() as f64 / scale,
             [_, second, ..] => second.meeting.map_or(0.0, |m| m.0 / scale),
         };
-        let started = start(which, &self.data, &self.settings, &self.earlier, meeting, self.run())?;
-        let cost = self.evaluator.cost(&started.state.geodesic, &started.state.times);
+        let mut solves = self.engine.solves();
+        let started = start(which, &self.data, &self.settings, &self.earlier, meeting, self.run(), &mut *solves)?;
+        let cost = self.evaluator.cost(&started.state.geodesic, &started.state.times)?;
         let spectrum = started.spectrum.map(|s| s.iter().map(|v| v * scale * scale).collect::<Vec<_>>());
         let state = started.state;
         self.position.training = Some(Training {
@@ -282,8 +289,8 @@ impl<T: Real> Fit<T> {
         self.settle()?;
         let unit = self.data.frame.scale.powi(2);
         let training = self.position.training.as_mut().expect("a start is in training");
+        let cost = self.evaluator.cost(&training.state.geodesic, &training.state.times)?;
         training.evaluated = training.step;
-        let cost = self.evaluator.cost(&training.state.geodesic, &training.state.times);
         // NaN is never the best.
         if cost < training.best.cost || (self.settings.keep == Keep::Last && cost.is_finite()) {
             training.best = Kept { state: training.state.clone(), cost, step: training.step };
@@ -300,32 +307,30 @@ impl<T: Real> Fit<T> {
         self.stepper = None;
     }
 
-    fn finish_component(&mut self) {
-        let mut trained = std::mem::take(&mut self.position.trained);
+    fn finish_component(&mut self) -> Result<()> {
+        let mut trained = self.position.trained.clone();
         trained.sort_by(|a, b| a.best.cost.total_cmp(&b.best.cost));
-        let barycentre = self.barycentre.get_or_insert_with(|| barycentre(&self.data, &self.settings));
-        let component = finish(trained, &self.data, &self.settings, &self.earlier, barycentre);
+        let Fit { data, settings, earlier, engine, barycentre, .. } = self;
+        let mut solves = engine.solves();
+        let cloud = known_barycentre(barycentre, data, settings, &mut *solves)?;
+        let component = finish(trained, data, settings, earlier, cloud, &mut *solves)?;
+        self.position.trained.clear();
         self.position.components.push(component);
         self.see_earlier();
+        Ok(())
     }
 
     /// The model of the components that are finished.
     ///
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) if none is.
-    pub fn into_model(self) -> Result<Model<T>> {
+    pub fn into_model(mut self) -> Result<Model<T>> {
         if self.position.components.is_empty() {
             return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
         }
-        let barycentre = self.barycentre.unwrap_or_else(|| barycentre(&self.data, &self.settings));
-        Ok(Model::new(
-            self.position.components,
-            self.data.frame,
-            self.data.variance,
-            barycentre,
-            self.names,
-            &self.settings,
-        ))
+        let mut solves = self.engine.solves();
+        let cloud = known_barycentre(&mut self.barycentre, &self.data, &self.settings, &mut *solves)?.clone();
+        Ok(Model::new(self.position.components, self.data.frame, self.data.variance, cloud, self.names, &self.settings))
     }
 
     fn in_units(&self, outcome: Outcome) -> Outcome {
@@ -337,6 +342,20 @@ impl<T: Real> Fit<T> {
             ..outcome
         }
     }
+}
+
+/// The barycentre, computed once.
+fn known_barycentre<'a, T: Real>(
+    known: &'a mut Option<Vec<T>>,
+    data: &Data<T>,
+    settings: &Settings,
+    solves: &mut dyn Solves<T>,
+) -> Result<&'a Vec<T>> {
+    let cloud = match known.take() {
+        Some(cloud) => cloud,
+        None => barycentre(data, settings, solves)?,
+    };
+    Ok(known.insert(cloud))
 }
 
 /// Fits all components on a pool's threads: the whole of [`Fit`] in one call.

@@ -13,6 +13,7 @@ mod interval;
 mod model;
 mod position;
 mod projection;
+mod projector;
 mod regression;
 mod samples;
 mod settings;
@@ -22,15 +23,17 @@ mod state;
 mod step;
 mod steps;
 mod tangent;
+mod target;
 mod work;
 
 pub use component::{Component, FitStatus};
 pub use fit::{Event, Fit, fit};
 pub use frame::Frame;
 pub use geodesic::{Architecture, Geodesic};
-pub use model::{Evaluation, Model, Projection};
+pub use model::Model;
 #[cfg(feature = "io")]
 pub(crate) use position::{Kept, Position, Trained, Training};
+pub use projector::{Evaluation, Projection, Projector};
 pub use settings::*;
 #[cfg(any(feature = "io", feature = "cuda"))]
 pub(crate) use state::State;

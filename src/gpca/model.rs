@@ -1,17 +1,14 @@
 //! What a fitted model can do: project, sample, score, evaluate.
 
-use super::component::{Component, drowned, explained};
-use super::data::{epsilon, same_dimension};
-use super::evaluate::{Curve, Measures, Sums};
+use super::component::Component;
 use super::finish::final_sinkhorn;
 use super::frame::Frame;
-use super::projection::Foot;
+use super::projector::{Evaluation, Projection, Projector};
 use super::samples::{Samples, reference};
 use super::settings::{Preset, Settings};
-use super::source::{Source, canonical};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::{Points, Sinkhorn, Status};
+use crate::ot::{self, Sinkhorn};
 use crate::real::{Real, cast, widen};
 use crate::rng::Purpose;
 
@@ -39,45 +36,6 @@ pub struct Model<T> {
     pub seed: u64,
 }
 
-/// Where a measure projects on one component.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Projection {
-    /// The time nearest to the measure.
-    pub time: f64,
-    /// S_ε between the component at that time and the measure: a squared distance. The sum over the training measures
-    /// is a cost.
-    pub residual: f64,
-    /// Whether it is an end of the interval: the geodesic cannot go on to the measure.
-    pub at_end: bool,
-    /// Whether every solve on the way converged.
-    pub status: Status,
-}
-
-/// What components cost on given measures.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
-    /// `Σ_i min_t S_ε(μ_k(t), ν_i)` of each component.
-    pub costs: Vec<f64>,
-    /// Explained share of each component: (barycentre − cost) / (barycentre − floor).
-    pub explained: Vec<Option<f64>>,
-    /// The same sum between two independent samples of each measure.
-    pub noise_floor: f64,
-    /// The same sum for the training barycentre alone.
-    pub barycentre_cost: f64,
-    /// Points on either side of a solve: as many as were asked for, or half of the points of a smaller measure, since the
-    /// noise floor needs two samples. (fewest, most) over the measures.
-    pub points: (usize, usize),
-    /// Solves that did not converge.
-    pub unconverged: usize,
-}
-
-impl Evaluation {
-    /// Whether the noise floor is higher than what lies above it: shares are then uncertain.
-    pub fn uncertain(&self) -> bool {
-        drowned(self.noise_floor, self.barycentre_cost)
-    }
-}
-
 impl<T: Real> Model<T> {
     pub(crate) fn new(
         components: Vec<Component<T>>,
@@ -97,30 +55,6 @@ impl<T: Real> Model<T> {
         self.frame.centre.len()
     }
 
-    fn sources(&self, measures: &[Measure]) -> Result<Vec<Source<T>>> {
-        let Some(first) = measures.first() else {
-            return Err(Error::parameter("measures", "there are none"));
-        };
-        same_dimension(measures)?;
-        if first.dim() != self.dim() {
-            let problem =
-                format!("its points have {} coordinates, the model lives in {} dimensions", first.dim(), self.dim());
-            return Err(Error::points(first.name(), problem));
-        }
-        let sources: Vec<Source<T>> = measures.iter().map(|m| Source::new(&canonical(m), &self.frame)).collect();
-        for (source, measure) in sources.iter().zip(measures) {
-            if !source.points.coords().iter().all(|v| v.is_finite()) {
-                let problem = format!("a coordinate is beyond the range of {} in the model's frame", T::NAME);
-                return Err(Error::points(measure.name(), problem));
-            }
-        }
-        Ok(sources)
-    }
-
-    fn epsilon(&self, y: &Points<T>) -> f64 {
-        epsilon(&self.sinkhorn.epsilon, &self.frame, self.variance, y)
-    }
-
     /// Projects measures on every component: for each measure, one projection a component. The result for a measure
     /// does not depend on the others, nor on the order of its points. Runs over the workers of the
     /// [`Pool`](crate::Pool) in which it is called.
@@ -128,23 +62,7 @@ impl<T: Real> Model<T> {
     /// # Errors
     /// [`Error::Points`] if a measure does not live in the model's space, [`Error::Parameter`] if there is none.
     pub fn transform(&self, measures: &[Measure]) -> Result<Vec<Vec<Projection>>> {
-        let sources = self.sources(measures)?;
-        let epsilon = |y: &Points<T>| self.epsilon(y);
-        let measures = Measures { sources: &sources, epsilon: &epsilon, sinkhorn: &self.sinkhorn, seed: self.seed };
-        let (scale, unit) = (self.frame.scale, self.frame.scale.powi(2));
-        let mut out = vec![Vec::with_capacity(self.components.len()); sources.len()];
-        let targets = measures.targets();
-        for c in &self.components {
-            for (row, Foot { time, value, report }) in out.iter_mut().zip(measures.project(&targets, &c.curve())) {
-                row.push(Projection {
-                    time: time * scale,
-                    residual: value * unit,
-                    at_end: c.frame_interval.at_end(time),
-                    status: report.status,
-                });
-            }
-        }
-        Ok(out)
+        self.on_cpu().transform(measures)
     }
 
     /// How far measures lie from the model: for each, the sum over the components of the residual of its projection
@@ -153,8 +71,7 @@ impl<T: Real> Model<T> {
     /// # Errors
     /// As [`Model::transform`].
     pub fn score(&self, measures: &[Measure]) -> Result<Vec<f64>> {
-        let projections = self.transform(measures)?;
-        Ok(projections.iter().map(|row| row.iter().map(|p| p.residual).sum()).collect())
+        self.on_cpu().score(measures)
     }
 
     /// `n` points of μ_k(t), k from 1, row-major n × d. `clamp` moves a time outside the interval to its end.
@@ -208,20 +125,11 @@ impl<T: Real> Model<T> {
     /// # Errors
     /// As [`Model::transform`], and [`Error::Parameter`] for fewer than two points.
     pub fn evaluate(&self, measures: &[Measure], points: usize) -> Result<Evaluation> {
-        if points < 2 {
-            return Err(Error::parameter("points", "an evaluation needs at least 2"));
-        }
-        let sources = self.sources(measures)?;
-        let epsilon = |y: &Points<T>| self.epsilon(y);
-        let measures = Measures { sources: &sources, epsilon: &epsilon, sinkhorn: &self.sinkhorn, seed: self.seed };
-        let curves: Vec<Curve<'_, T>> = self.components.iter().map(Component::curve).collect();
-        let sums = measures.evaluate(&curves, &self.barycentre, points);
-        let unit = self.frame.scale.powi(2);
-        let (noise_floor, barycentre_cost) = (sums.noise_floor * unit, sums.barycentre * unit);
-        let costs: Vec<f64> = sums.costs.iter().map(|c| c * unit).collect();
-        let explained = costs.iter().map(|&c| explained(c, noise_floor, barycentre_cost)).collect();
-        let Sums { points, unconverged, .. } = sums;
-        Ok(Evaluation { costs, explained, noise_floor, barycentre_cost, points, unconverged })
+        self.on_cpu().evaluate(measures, points)
+    }
+
+    pub(crate) fn on_cpu(&self) -> Projector<'_, T> {
+        Projector::new(self, Box::new(ot::Cpu::default()))
     }
 
     /// The barycentre of the training measures as equally weighted particles, row-major N × d.

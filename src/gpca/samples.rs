@@ -61,22 +61,51 @@ impl<T: Real> Samples<T> {
         (Samples { n, u: gather(&|c| &c.u), v: gather(&|c| &c.v) }, (low, high))
     }
 
-    /// The first `n` samples.
-    pub fn front(&self, n: usize) -> Self {
-        let n = n.min(self.n);
-        let d = self.u.len() / self.n;
-        Samples { n, u: self.u[..n * d].to_vec(), v: self.v[..n * d].to_vec() }
+    /// All samples.
+    pub fn all(&self) -> Front<'_, T> {
+        Front { n: self.n, u: &self.u, v: &self.v }
     }
 
     /// mean |v|².
     pub fn speed_squared(&self) -> f64 {
-        crate::real::dot(&self.v, &self.v) / self.n as f64
+        self.all().speed_squared()
     }
 
     /// u + t v.
     pub fn at(&self, t: f64, out: &mut [T]) {
+        self.all().at(t, out);
+    }
+}
+
+/// The first of some samples.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front<'a, T> {
+    pub n: usize,
+    pub u: &'a [T],
+    pub v: &'a [T],
+}
+
+impl<T: Real> Front<'_, T> {
+    /// The first `n` of these.
+    pub fn front(self, n: usize) -> Self {
+        let n = n.min(self.n);
+        let d = self.u.len() / self.n;
+        Front { n, u: &self.u[..n * d], v: &self.v[..n * d] }
+    }
+
+    pub fn dim(self) -> usize {
+        self.u.len() / self.n
+    }
+
+    /// mean |v|².
+    pub fn speed_squared(self) -> f64 {
+        crate::real::dot(self.v, self.v) / self.n as f64
+    }
+
+    /// u + t v.
+    pub fn at(self, t: f64, out: &mut [T]) {
         let t = T::from_f64(t);
-        for ((z, &u), &v) in out.iter_mut().zip(&self.u).zip(&self.v) {
+        for ((z, &u), &v) in out.iter_mut().zip(self.u).zip(self.v) {
             *z = u + t * v;
         }
     }

@@ -6,6 +6,7 @@ use super::settings::Settings;
 use super::state::State;
 use super::step::{Outcome, Stepper};
 use crate::error::Result;
+use crate::ot::{self, Solves};
 use crate::real::Real;
 
 /// Steps between two evaluations of the divergence itself, which costs one more solve a measure.
@@ -43,6 +44,9 @@ pub(crate) trait Steps<T>: Send {
 pub(crate) trait Engine<T>: Send {
     /// Makes all that the steps after the first `from` need, at this state.
     fn prepare(&self, course: &Course<'_, T>, from: usize, state: &State<T>) -> Result<Box<dyn Steps<T>>>;
+
+    /// Who solves what lies around the trainings: starts, evaluations, projections.
+    fn solves(&self) -> Box<dyn Solves<T>>;
 }
 
 /// This engine.
@@ -52,6 +56,10 @@ impl<T: Real> Engine<T> for Cpu {
     fn prepare(&self, course: &Course<'_, T>, _: usize, state: &State<T>) -> Result<Box<dyn Steps<T>>> {
         let (architecture, n) = (&state.geodesic.architecture, course.data.sources.len());
         Ok(Box::new(Stepper::new(architecture, course.settings, n, course.earlier.len())))
+    }
+
+    fn solves(&self) -> Box<dyn Solves<T>> {
+        Box::new(ot::Cpu::default())
     }
 }
 

@@ -9,8 +9,8 @@ use super::settings::{Settings, Start};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::linalg::{eigen, square_root};
-use crate::ot::{Divergences, Guess, Points, Task, assignment};
-use crate::pool::for_each;
+use crate::ot::{Answer, Chain, Points, Problem, Solves, assignment};
+use crate::pool::{for_each, map};
 use crate::real::Real;
 use crate::rng::{Purpose, Stream};
 
@@ -34,7 +34,7 @@ pub(crate) struct TangentSpace<T> {
 const DIRECTIONS: usize = 8;
 
 /// A cloud drawn from the pooled measures and moved to their barycentre, by `rounds` of X ← X − mean_i D_i(X).
-pub(crate) fn barycentre<T: Real>(data: &Data<T>, settings: &Settings) -> Vec<T> {
+pub(crate) fn barycentre<T: Real>(data: &Data<T>, settings: &Settings, solves: &mut dyn Solves<T>) -> Result<Vec<T>> {
     let (n, d) = (settings.tangent.points, data.dim);
     let mut stream = Stream::new(settings.seed, Purpose::Tangent, [0, 0, 0]);
     let mut one = Points::buffer(1, d);
@@ -45,69 +45,87 @@ pub(crate) fn barycentre<T: Real>(data: &Data<T>, settings: &Settings) -> Vec<T>
         cloud.extend_from_slice(one.coords());
     }
     for round in 0..settings.tangent.rounds {
-        let fields = fields(data, settings, &cloud, 1 + round as u32);
+        let fields = fields(data, settings, &cloud, 1 + round as u32, solves)?;
         let share = T::from_f64(1.0 / fields.len() as f64);
         fields.iter().for_each(|field| crate::real::axpy(share, field, &mut cloud));
     }
-    cloud
+    Ok(cloud)
+}
+
+/// −D(X) of one measure.
+struct Field<'a, T> {
+    x: &'a Points<T>,
+    y: Points<T>,
+    epsilon: f64,
+    field: Vec<T>,
+}
+
+impl<T: Real> Chain<T> for Field<'_, T> {
+    fn pose(&mut self) -> Option<Problem<'_, T>> {
+        let Field { x, y, epsilon, field } = self;
+        field.is_empty().then_some(Problem { x, y, epsilon: *epsilon, near: false })
+    }
+
+    fn learn(&mut self, answer: Answer<'_, T>) {
+        // D = ½ G in particle form, G = (2/n)(T_XX − T_XY).
+        let factor = T::from_f64(-0.5 * self.x.len() as f64);
+        self.field = answer.gradient.iter().map(|&g| g * factor).collect();
+    }
 }
 
 /// −D_i(X) = T_i(X) − T_X(X) for every measure: the debiased barycentric displacements.
-fn fields<T: Real>(data: &Data<T>, settings: &Settings, cloud: &[T], round: u32) -> Vec<Vec<T>> {
-    struct Job<T> {
-        solver: Divergences<T>,
-        fields: Vec<Vec<T>>,
-    }
-    let (n, d) = (cloud.len() / data.dim, data.dim);
-    let x = {
-        let mut x = Points::buffer(n, d);
-        x.coords_mut().copy_from_slice(cloud);
-        x
-    };
-    // A fixed number of jobs, each with the memory of its solves.
-    let group = data.sources.len().div_ceil(16);
-    let mut jobs: Vec<Job<T>> = (0..data.sources.len().div_ceil(group))
-        .map(|_| Job { solver: Divergences::default(), fields: vec![] })
-        .collect();
-    for_each(&mut jobs, true, |k, job| {
-        let sources = data.sources.iter().enumerate().skip(k * group).take(group);
-        for (i, source) in sources {
-            let mut stream = Stream::new(settings.seed, Purpose::Tangent, [1, round, i as u32]);
-            let mut y = Points::buffer(n, d);
-            source.draw_stratified(&mut stream, &mut y);
-            let epsilon = data.epsilon(&settings.sinkhorn.epsilon, &y);
-            let mut field = vec![T::ZERO; n * d];
-            let task = Task { x: &x, y: &y, epsilon, settings: &settings.sinkhorn, start: Guess::Coarse };
-            job.solver.gradient(task, &mut field);
-            // D = ½ G in particle form, G = (2/n)(T_XX − T_XY).
-            let factor = T::from_f64(-0.5 * n as f64);
-            field.iter_mut().for_each(|v| *v *= factor);
-            job.fields.push(field);
-        }
+fn fields<T: Real>(
+    data: &Data<T>,
+    settings: &Settings,
+    cloud: &[T],
+    round: u32,
+    solves: &mut dyn Solves<T>,
+) -> Result<Vec<Vec<T>>> {
+    let mut x = Points::buffer(cloud.len() / data.dim, data.dim);
+    x.coords_mut().copy_from_slice(cloud);
+    let mut fields = map(&data.sources, |i, source| {
+        let mut stream = Stream::new(settings.seed, Purpose::Tangent, [1, round, i as u32]);
+        let mut y = Points::buffer(x.len(), data.dim);
+        source.draw_stratified(&mut stream, &mut y);
+        let epsilon = data.epsilon(&settings.sinkhorn.epsilon, &y);
+        Field { x: &x, y, epsilon, field: vec![] }
     });
-    jobs.into_iter().flat_map(|job| job.fields).collect()
+    solves.follow_all(&mut fields, &settings.sinkhorn)?;
+    Ok(fields.into_iter().map(|f| f.field).collect())
 }
 
 impl<T: Real> TangentSpace<T> {
     /// At the barycentre, fields centred: the start of a first component.
-    pub fn at_barycentre(data: &Data<T>, settings: &Settings, cloud: Vec<T>) -> Self {
-        let mut fields = fields(data, settings, &cloud, 1000);
+    pub fn at_barycentre(
+        data: &Data<T>,
+        settings: &Settings,
+        cloud: Vec<T>,
+        solves: &mut dyn Solves<T>,
+    ) -> Result<Self> {
+        let mut fields = fields(data, settings, &cloud, 1000, solves)?;
         let mut mean = vec![T::ZERO; cloud.len()];
         let share = T::from_f64(1.0 / fields.len() as f64);
         fields.iter().for_each(|f| crate::real::axpy(share, f, &mut mean));
         fields.iter_mut().for_each(|f| crate::real::axpy(-T::ONE, &mean, f));
-        Self::of(cloud, fields, data.dim)
+        Ok(Self::of(cloud, fields, data.dim))
     }
 
     /// At ξ_1(t*) over samples of ρ, the earlier velocities removed, not centred: a later component passes through
     /// that point and is orthogonal to the earlier ones there.
-    fn at_meeting(data: &Data<T>, settings: &Settings, earlier: &[Earlier<T>], time: f64, run: u32) -> Self {
+    fn at_meeting(
+        data: &Data<T>,
+        settings: &Settings,
+        earlier: &[Earlier<T>],
+        time: f64,
+        run: u32,
+        solves: &mut dyn Solves<T>,
+    ) -> Result<Self> {
         let (n, d) = (settings.tangent.points, data.dim);
         let x: Vec<T> = lattice(settings.seed, Purpose::Tangent, [2, run, 0], n, d);
         let velocities: Vec<Samples<T>> = earlier.iter().map(|e| Samples::new(&e.geodesic, &x)).collect();
         let mut cloud = vec![T::ZERO; n * d];
         velocities[0].at(time, &mut cloud);
-        let mut fields = fields(data, settings, &cloud, 2000 + run);
+        let mut fields = fields(data, settings, &cloud, 2000 + run, solves)?;
         // Modified Gram–Schmidt on the earlier velocities, which are nearly orthogonal.
         let mut basis: Vec<Vec<T>> = vec![];
         for samples in velocities {
@@ -126,7 +144,7 @@ impl<T: Real> TangentSpace<T> {
                 crate::real::axpy(T::from_f64(-crate::real::dot(field, b)), b, field);
             }
         }
-        Self::of(cloud, fields, d)
+        Ok(Self::of(cloud, fields, d))
     }
 
     /// Principal directions of fields in L² of the cloud.
@@ -220,6 +238,7 @@ pub(crate) fn start<T: Real>(
     earlier: &[Earlier<T>],
     meeting: f64,
     run: u32,
+    solves: &mut dyn Solves<T>,
 ) -> Result<Started<T>> {
     let architecture = Architecture::new(settings, data.dim)?;
     let mut stream = Stream::new(settings.seed, Purpose::Initialisation, [run, 0, 0]);
@@ -239,9 +258,10 @@ pub(crate) fn start<T: Real>(
         }
         Start::Tangent(j) => {
             let space = if earlier.is_empty() {
-                TangentSpace::at_barycentre(data, settings, barycentre(data, settings))
+                let cloud = barycentre(data, settings, solves)?;
+                TangentSpace::at_barycentre(data, settings, cloud, solves)?
             } else {
-                TangentSpace::at_meeting(data, settings, earlier, meeting, run)
+                TangentSpace::at_meeting(data, settings, earlier, meeting, run, solves)?
             };
             let (times, field) = space.direction(j, n)?;
             zero_quadratic(&mut geodesic);

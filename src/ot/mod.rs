@@ -11,6 +11,7 @@
 mod assignment;
 #[doc(hidden)]
 pub mod bench;
+mod chain;
 mod cloud;
 mod divergence;
 mod epsilon;
@@ -25,6 +26,7 @@ mod squares;
 mod tiles;
 
 pub use assignment::assignment;
+pub(crate) use chain::{Answer, Chain, Cpu, Problem, Solves};
 pub(crate) use cloud::spatial_order;
 pub use divergence::{Divergence, Potentials, Solver, divergence, divergence_from};
 pub(crate) use divergence::{Divergences, Guess, Task};

@@ -43,6 +43,12 @@ pub(super) fn deal(resident: u32, size: Size, selves: usize) -> Deal {
     Deal { cross_groups, cross_blocks: balanced(rest / cross_groups, cross_parts), self_groups, self_blocks }
 }
 
+/// The same where the problems (x, x) are all there is.
+pub(super) fn deal_own(resident: u32, size: Size) -> Deal {
+    let self_groups = resident.min(u32::try_from(size.pairs).unwrap_or(u32::MAX));
+    Deal { cross_groups: 0, cross_blocks: 0, self_groups, self_blocks: balanced(resident / self_groups, parts(size.n)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +68,11 @@ mod tests {
                 }
             }
         }
+        assert_eq!(
+            deal_own(264, Size { pairs: 62, n: 1024, m: 1, d: 3 }),
+            Deal { cross_groups: 0, cross_blocks: 0, self_groups: 62, self_blocks: 4 }
+        );
+        assert_eq!(deal_own(264, Size { pairs: 300, n: 1024, m: 1, d: 3 }).self_groups, 264);
         // One solve of a training step on 132 multiprocessors with two blocks each.
         let alone = deal(264, Size { pairs: 1, n: 1024, m: 1024, d: 3 }, 1);
         assert_eq!(alone, Deal { cross_groups: 1, cross_blocks: 128, self_groups: 1, self_blocks: 32 });

@@ -239,11 +239,11 @@ fn kept_starts_and_recorded_solves() {
     let (x_there, y_there) = (x.as_view(), y.as_view());
     let epsilon_there = epsilon.as_view();
     let clouds = Clouds { size, x: &x_there, y: &y_there, weights: None, epsilon: &epsilon_there };
-    solver.gradient(clouds, Start::Kept, &mut gradient.as_view_mut()).unwrap();
+    solver.gradient(clouds, Start::Given, &mut gradient.as_view_mut()).unwrap();
     let cold = device.download(&gradient).unwrap();
     let found = solver.found().unwrap();
     assert!(found.iter().all(|f| f.yy.is_none() && f.report.status == Status::Converged && f.report.iterations > 3));
-    solver.gradient(clouds, Start::Kept, &mut gradient.as_view_mut()).unwrap();
+    solver.gradient(clouds, Start::Given, &mut gradient.as_view_mut()).unwrap();
     assert!(solver.found().unwrap().iter().all(|f| f.report.iterations <= 2), "{:?}", solver.found());
     let wide: Vec<f64> = cold.iter().map(|&v| f64::from(v)).collect();
     assert!(relative(&device.download(&gradient).unwrap(), &wide) < 6e-4);
@@ -254,7 +254,7 @@ fn kept_starts_and_recorded_solves() {
     solver.gradient(sharp, Start::Anneal, &mut gradient.as_view_mut()).unwrap();
     let expected: Vec<f64> = device.download(&gradient).unwrap().iter().map(|&v| f64::from(v)).collect();
     solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut()).unwrap();
-    solver.gradient(sharp, Start::Kept, &mut gradient.as_view_mut()).unwrap();
+    solver.gradient(sharp, Start::Given, &mut gradient.as_view_mut()).unwrap();
     assert!(solver.found().unwrap().iter().all(|f| f.report.status == Status::Converged), "{:?}", solver.found());
     assert!(relative(&device.download(&gradient).unwrap(), &expected) < 1e-3);
     let record = |_: &Device| solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut());
