@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::gpca::{Model, Projector};
 use crate::ot::{Answer, Chain, Points, Problem, Report, Sinkhorn, Solves};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Chains that are followed at once; it bounds the memory.
 const MOST: usize = 256;
@@ -26,69 +27,91 @@ impl Model<f32> {
 /// n, m and d of a problem.
 type Shape = (usize, usize, usize);
 
+fn shape(problem: &Problem<'_, f32>) -> Shape {
+    (problem.x.len(), problem.y.len(), problem.x.dim())
+}
+
+/// Problems of one shape that begin alike, and whose they are.
+struct Group<'a> {
+    near: bool,
+    chains: Vec<usize>,
+    problems: Vec<Problem<'a, f32>>,
+}
+
 impl Solves<f32> for Rounds {
     fn follow(&mut self, chains: &mut [&mut dyn Chain<f32>], settings: &Sinkhorn) -> Result<()> {
         let most = chains.len().min(MOST);
-        let mut rooms: BTreeMap<Shape, Room> = BTreeMap::new();
+        let mut rooms = Rooms { device: &self.device, settings, most, rooms: BTreeMap::new() };
         for chains in chains.chunks_mut(most.max(1)) {
             let mut potentials = vec![vec![]; chains.len()];
-            loop {
-                // Problems of one size that begin alike.
-                let mut groups: BTreeMap<(Shape, bool), Vec<(usize, Problem<'_, f32>)>> = BTreeMap::new();
-                for (k, chain) in chains.iter_mut().enumerate() {
-                    if let Some(problem) = chain.pose() {
-                        let shape = (problem.x.len(), problem.y.len(), problem.x.dim());
-                        let near = problem.near && potentials[k].len() == 2 * shape.0 + shape.1;
-                        groups.entry((shape, near)).or_default().push((k, problem));
-                    }
-                }
-                if groups.is_empty() {
-                    break;
-                }
-                let mut found = vec![];
-                for (&(shape, near), problems) in &groups {
-                    if !rooms.contains_key(&shape) {
-                        rooms.insert(shape, Room::new(&self.device, shape, most, settings)?);
-                    }
-                    let Some(room) = rooms.get_mut(&shape) else { continue };
-                    let start: Option<Vec<&[f32]>> =
-                        near.then(|| problems.iter().map(|(k, _)| &*potentials[*k]).collect());
-                    let order: Vec<usize> = problems.iter().map(|(k, _)| *k).collect();
-                    let problems: Vec<_> = problems.iter().map(|(_, problem)| *problem).collect();
-                    found.push((order, shape, room.solve(&problems, start.as_deref())?));
-                }
-                drop(groups);
-                for (order, (n, m, d), answers) in found {
-                    for (place, k) in order.into_iter().enumerate() {
-                        potentials[k] = answers.potentials[place * (2 * n + m)..][..2 * n + m].to_vec();
-                        let (xy, xx, report) = answers.values[place];
-                        chains[k].learn(Answer {
-                            xy,
-                            xx,
-                            report,
-                            gradient: &answers.gradients[place * n * d..][..n * d],
-                        });
-                    }
-                }
-            }
+            while round(chains, &mut potentials, &mut rooms)? {}
         }
         Ok(())
     }
 
     fn own_terms(&mut self, clouds: &[(&Points<f32>, f64)], settings: &Sinkhorn) -> Result<Vec<(f64, Report)>> {
-        let mut groups: BTreeMap<Shape, Vec<usize>> = BTreeMap::new();
-        for (k, (y, _)) in clouds.iter().enumerate() {
-            groups.entry((y.len(), y.len(), y.dim())).or_default().push(k);
-        }
+        let most = clouds.len().min(MOST);
+        let mut rooms = Rooms { device: &self.device, settings, most, rooms: BTreeMap::new() };
+        let problems = clouds.iter().map(|&(y, epsilon)| Problem { x: y, y, epsilon, near: false });
         let mut found = vec![None; clouds.len()];
-        for (shape, order) in groups {
-            let mut room = Room::new(&self.device, shape, order.len().min(MOST), settings)?;
-            for order in order.chunks(MOST) {
-                let these: Vec<_> = order.iter().map(|&k| clouds[k]).collect();
-                order.iter().zip(room.own_terms(&these)?).for_each(|(&k, term)| found[k] = Some(term));
+        for group in groups(problems.enumerate()) {
+            let room = rooms.of(shape(&group.problems[0]))?;
+            for (chains, problems) in group.chains.chunks(most).zip(group.problems.chunks(most)) {
+                chains.iter().zip(room.own_terms(problems)?).for_each(|(&k, term)| found[k] = Some(term));
             }
         }
         Ok(found.into_iter().flatten().collect())
+    }
+}
+
+fn groups<'a>(problems: impl Iterator<Item = (usize, Problem<'a, f32>)>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = vec![];
+    for (k, problem) in problems {
+        let alike = |g: &&mut Group<'_>| shape(&g.problems[0]) == shape(&problem) && g.near == problem.near;
+        match groups.iter_mut().find(alike) {
+            Some(group) => {
+                group.chains.push(k);
+                group.problems.push(problem);
+            }
+            None => groups.push(Group { near: problem.near, chains: vec![k], problems: vec![problem] }),
+        }
+    }
+    groups
+}
+
+/// Answers the present problem of every chain; false if none has any. `potentials` are those of each chain's last answer.
+fn round(chains: &mut [&mut dyn Chain<f32>], potentials: &mut [Vec<f32>], rooms: &mut Rooms<'_>) -> Result<bool> {
+    let posed = chains.iter_mut().enumerate().filter_map(|(k, chain)| Some((k, chain.pose()?)));
+    let mut found = vec![];
+    for Group { near, chains, problems } in groups(posed) {
+        let start: Vec<&[f32]> = chains.iter().map(|&k| &*potentials[k]).collect();
+        let answers = rooms.of(shape(&problems[0]))?.solve(&problems, near.then_some(&*start))?;
+        found.push((chains, answers));
+    }
+    for (order, answers) in &found {
+        let each = order.iter().zip(&answers.values).zip(answers.gradients()).zip(answers.potentials());
+        for (((&k, &(xy, xx, report)), gradient), kept) in each {
+            potentials[k] = kept.to_vec();
+            chains[k].learn(Answer { xy, xx, gradient, report });
+        }
+    }
+    Ok(!found.is_empty())
+}
+
+/// Memory for each shape that came up.
+struct Rooms<'a> {
+    device: &'a Device,
+    settings: &'a Sinkhorn,
+    most: usize,
+    rooms: BTreeMap<Shape, Room>,
+}
+
+impl Rooms<'_> {
+    fn of(&mut self, shape: Shape) -> Result<&mut Room> {
+        Ok(match self.rooms.entry(shape) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Room::new(self.device, shape, self.most, self.settings)?),
+        })
     }
 }
 
@@ -106,12 +129,23 @@ struct Room {
 }
 
 struct Answers {
+    shape: Shape,
     /// OT_ε(x, y), OT_ε(x, x), and what was reached.
     values: Vec<(f64, f64, Report)>,
-    /// n × d of each problem.
     gradients: Vec<f32>,
-    /// 2 n + m of each, as in [`Solver::potentials`].
     potentials: Vec<f32>,
+}
+
+impl Answers {
+    /// n × d of each problem.
+    fn gradients(&self) -> impl Iterator<Item = &[f32]> {
+        self.gradients.chunks_exact(self.shape.0 * self.shape.2)
+    }
+
+    /// 2 n + m of each problem, as in [`Solver::potentials`].
+    fn potentials(&self) -> impl Iterator<Item = &[f32]> {
+        self.potentials.chunks_exact(2 * self.shape.0 + self.shape.1)
+    }
 }
 
 impl Room {
@@ -130,24 +164,17 @@ impl Room {
         })
     }
 
-    fn put<'a>(
-        &mut self,
-        problems: impl Iterator<Item = (&'a Points<f32>, &'a Points<f32>, f64)> + Clone,
-    ) -> Result<()> {
+    fn put(&mut self, problems: &[Problem<'_, f32>]) -> Result<()> {
         let Room { device, x, y, a, b, epsilon, .. } = self;
-        let all = |part: fn((&'a Points<f32>, &'a Points<f32>)) -> &'a [f32]| {
-            problems.clone().flat_map(move |(x, y, _)| part((x, y))).copied().collect::<Vec<f32>>()
-        };
-        device.copy_into(&all(|(x, _)| x.coords()), x)?;
-        device.copy_into(&all(|(_, y)| y.coords()), y)?;
-        device.copy_into(&all(|(x, _)| x.weights()), a)?;
-        device.copy_into(&all(|(_, y)| y.weights()), b)?;
-        device.copy_into(&problems.map(|(_, _, epsilon)| epsilon).collect::<Vec<f64>>(), epsilon)
+        device.copy_into(&problems.iter().flat_map(|p| p.x.coords()).copied().collect::<Vec<_>>(), x)?;
+        device.copy_into(&problems.iter().flat_map(|p| p.y.coords()).copied().collect::<Vec<_>>(), y)?;
+        device.copy_into(&problems.iter().flat_map(|p| p.x.weights()).copied().collect::<Vec<_>>(), a)?;
+        device.copy_into(&problems.iter().flat_map(|p| p.y.weights()).copied().collect::<Vec<_>>(), b)?;
+        device.copy_into(&problems.iter().map(|p| p.epsilon).collect::<Vec<_>>(), epsilon)
     }
 
     /// Solves problems of this shape, from these potentials if there are any.
     fn solve(&mut self, problems: &[Problem<'_, f32>], potentials: Option<&[&[f32]]>) -> Result<Answers> {
-        self.put(problems.iter().map(|p| (p.x, p.y, p.epsilon)))?;
         let start = match potentials {
             None => Start::Anneal,
             Some(potentials) => {
@@ -155,7 +182,27 @@ impl Room {
                 Start::Given
             }
         };
-        let Room { device, shape: (n, m, d), solver, x, y, a, b, epsilon, gradients } = self;
+        self.run(problems, Some(start))?;
+        let Room { device, shape, solver, gradients, .. } = self;
+        let ((n, m, d), pairs) = (*shape, problems.len());
+        Ok(Answers {
+            shape: *shape,
+            values: solver.found()?.iter().map(|f| (f.xy, f.xx, f.report)).collect(),
+            gradients: device.download(&gradients.slice(..pairs * n * d))?,
+            potentials: device.download(&solver.potentials.slice(..pairs * (2 * n + m)))?,
+        })
+    }
+
+    /// OT_ε(x, x) of each problem.
+    fn own_terms(&mut self, problems: &[Problem<'_, f32>]) -> Result<Vec<(f64, Report)>> {
+        self.run(problems, None)?;
+        self.solver.own_terms()
+    }
+
+    /// Without a start (x, x) alone.
+    fn run(&mut self, problems: &[Problem<'_, f32>], start: Option<Start>) -> Result<()> {
+        self.put(problems)?;
+        let Room { shape: (n, m, d), solver, x, y, a, b, epsilon, gradients, .. } = self;
         let (n, m, d, pairs) = (*n, *m, *d, problems.len());
         let clouds = Clouds {
             size: Size { pairs, n, m, d },
@@ -164,23 +211,10 @@ impl Room {
             weights: Some((&a.slice(..pairs * n), &b.slice(..pairs * m))),
             epsilon: &epsilon.slice(..pairs),
         };
-        solver.gradient(clouds, start, &mut gradients.slice_mut(..pairs * n * d))?;
-        Ok(Answers {
-            values: solver.found()?.iter().map(|f| (f.xy, f.xx, f.report)).collect(),
-            gradients: device.download(&gradients.slice(..pairs * n * d))?,
-            potentials: device.download(&solver.potentials.slice(..pairs * (2 * n + m)))?,
-        })
-    }
-
-    /// OT_ε(y, y).
-    fn own_terms(&mut self, clouds: &[(&Points<f32>, f64)]) -> Result<Vec<(f64, Report)>> {
-        self.put(clouds.iter().map(|&(y, epsilon)| (y, y, epsilon)))?;
-        let Room { shape: (n, _, d), solver, x, a, epsilon, .. } = self;
-        let (n, d, pairs) = (*n, *d, clouds.len());
-        let (x, a) = (&x.slice(..pairs * n * d), &a.slice(..pairs * n));
-        let size = Size { pairs, n, m: n, d };
-        solver.own(Clouds { size, x, y: x, weights: Some((a, a)), epsilon: &epsilon.slice(..pairs) })?;
-        solver.own_terms()
+        match start {
+            Some(start) => solver.gradient(clouds, start, &mut gradients.slice_mut(..pairs * n * d)),
+            None => solver.own(clouds),
+        }
     }
 }
 
