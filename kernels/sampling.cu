@@ -9,7 +9,7 @@
 //      one number a thread
 //   2  rows independent, row i from block i·⌈d/4⌉ of [run, step, 0] on; four numbers a thread
 // One thread a unit. Bound by the f64 functions of Box–Muller, some microseconds at m × d = 10^4; f64 so that the
-// numbers are those of the CPU after rounding to f32.
+// numbers are those of the CPU after rounding to f32, but for the last digit of one in millions.
 KERNEL draw_reference(float* __restrict__ x, const uint64_t* __restrict__ step, uint64_t seed, uint32_t run, uint64_t m,
                       uint32_t d, uint32_t form, uint32_t rows, uint64_t units) {
     const uint64_t unit = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -169,17 +169,20 @@ impl Model<f32> {
     /// # fn main() -> wgpca::Result<()> {
     /// # let (model, measures): (wgpca::gpca::Model<f32>, Vec<wgpca::Measure>) = todo!();
     /// let place = "cuda:0".parse::<wgpca::DeviceChoice>()?.place()?;
-    /// let scores = model.on(&place).score(&measures)?;
+    /// let scores = model.on(&place)?.score(&measures)?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn on(&self, place: &Place) -> Projector<'_, f32> {
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the GPU fails.
+    pub fn on(&self, place: &Place) -> Result<Projector<'_, f32>> {
         #[cfg(feature = "cuda")]
         if let Some(device) = &place.device {
             return self.on_device(device);
         }
         let _ = place;
-        self.on_cpu()
+        Ok(self.on_cpu())
     }
 }
 

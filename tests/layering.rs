@@ -17,7 +17,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("measure", &["error"]),
         ("nn", &["error", "real", "rng", "simd"]),
         ("ot", &["error", "measure", "pool", "real", "rng", "simd"]),
-        ("device", &["error"]),
+        ("device", &["cuda", "error", "gpca"]),
         ("cuda", &["error", "gpca", "linalg", "measure", "nn", "ot", "real", "rng"]),
         ("gaussian", &["error", "linalg", "measure", "numbers", "pool", "rng"]),
         ("gpca", &["error", "linalg", "measure", "nn", "numbers", "ot", "pool", "real", "rng"]),

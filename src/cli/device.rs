@@ -23,7 +23,7 @@ pub fn projector<'a>(
     choice: DeviceChoice,
 ) -> Result<(Projector<'a, f32>, Option<String>)> {
     let (place, said) = place(choice, (measures.len() < WORTH).then_some("fewer than 32 measures"))?;
-    Ok((model.on(&place), said))
+    Ok((model.on(&place)?, said))
 }
 
 /// Gaussians are a matter for the CPU.

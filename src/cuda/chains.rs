@@ -12,15 +12,19 @@ use std::collections::btree_map::Entry;
 /// Chains that are followed at once; it bounds the memory.
 const MOST: usize = 256;
 
-/// Solves chains on a device.
+/// Solves chains on a device, in memory that is kept for the next.
 pub(crate) struct Rounds {
-    pub device: Device,
+    device: Device,
+    /// What the rooms are for.
+    settings: Option<Sinkhorn>,
+    /// Memory for each shape that came up.
+    rooms: BTreeMap<Shape, Room>,
 }
 
 impl Model<f32> {
     /// This model with its projections on a GPU. The samples are those of the CPU; results differ by rounding.
-    pub(crate) fn on_device(&self, device: &Device) -> Projector<'_, f32> {
-        Projector::new(self, Box::new(Rounds { device: device.clone() }))
+    pub(crate) fn on_device(&self, device: &Device) -> Result<Projector<'_, f32>> {
+        Ok(Projector::new(self, Box::new(Rounds::new(&device.with_stream()?))))
     }
 }
 
@@ -40,27 +44,76 @@ struct Group<'a> {
 
 impl Solves<f32> for Rounds {
     fn follow(&mut self, chains: &mut [&mut dyn Chain<f32>], settings: &Sinkhorn) -> Result<()> {
-        let most = chains.len().min(MOST);
-        let mut rooms = Rooms { device: &self.device, settings, most, rooms: BTreeMap::new() };
-        for chains in chains.chunks_mut(most.max(1)) {
+        for (lot, chains) in chains.chunks_mut(MOST).enumerate() {
+            self.begin(settings, lot);
             let mut potentials = vec![vec![]; chains.len()];
-            while round(chains, &mut potentials, &mut rooms)? {}
+            while self.round(chains, &mut potentials, settings)? {}
         }
         Ok(())
     }
 
     fn own_terms(&mut self, clouds: &[(&Points<f32>, f64)], settings: &Sinkhorn) -> Result<Vec<(f64, Report)>> {
-        let most = clouds.len().min(MOST);
-        let mut rooms = Rooms { device: &self.device, settings, most, rooms: BTreeMap::new() };
-        let problems = clouds.iter().map(|&(y, epsilon)| Problem { x: y, y, epsilon, near: false });
         let mut found = vec![None; clouds.len()];
-        for group in groups(problems.enumerate()) {
-            let room = rooms.of(shape(&group.problems[0]))?;
-            for (chains, problems) in group.chains.chunks(most).zip(group.problems.chunks(most)) {
-                chains.iter().zip(room.own_terms(problems)?).for_each(|(&k, term)| found[k] = Some(term));
+        for (lot, (clouds, found)) in clouds.chunks(MOST).zip(found.chunks_mut(MOST)).enumerate() {
+            self.begin(settings, lot);
+            let problems = clouds.iter().map(|&(y, epsilon)| Problem { x: y, y, epsilon, near: false });
+            for Group { chains, problems, .. } in groups(problems.enumerate()) {
+                let terms = self.room(&problems, settings)?.own_terms(&problems)?;
+                chains.into_iter().zip(terms).for_each(|(k, term)| found[k] = Some(term));
             }
         }
         Ok(found.into_iter().flatten().collect())
+    }
+}
+
+impl Rounds {
+    pub fn new(device: &Device) -> Self {
+        Rounds { device: device.clone(), settings: None, rooms: BTreeMap::new() }
+    }
+
+    /// Gives up rooms for other settings, and those of the lot before.
+    fn begin(&mut self, settings: &Sinkhorn, lot: usize) {
+        if lot > 0 || self.settings.as_ref() != Some(settings) {
+            self.rooms.clear();
+            self.settings = Some(settings.clone());
+        }
+    }
+
+    /// Memory for these problems, all of one shape.
+    fn room(&mut self, problems: &[Problem<'_, f32>], settings: &Sinkhorn) -> Result<&mut Room> {
+        let (shape, pairs) = (shape(&problems[0]), problems.len());
+        if self.rooms.get(&shape).is_some_and(|room| room.pairs < pairs) {
+            self.rooms.remove(&shape);
+        }
+        Ok(match self.rooms.entry(shape) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Room::new(&self.device, shape, pairs, settings)?),
+        })
+    }
+
+    /// Answers the present problem of every chain; false if none has any. `potentials` are those of each chain's last
+    /// answer.
+    fn round(
+        &mut self,
+        chains: &mut [&mut dyn Chain<f32>],
+        potentials: &mut [Vec<f32>],
+        settings: &Sinkhorn,
+    ) -> Result<bool> {
+        let posed = chains.iter_mut().enumerate().filter_map(|(k, chain)| Some((k, chain.pose()?)));
+        let mut found = vec![];
+        for Group { near, chains, problems } in groups(posed) {
+            let start: Vec<&[f32]> = chains.iter().map(|&k| &*potentials[k]).collect();
+            let answers = self.room(&problems, settings)?.solve(&problems, near.then_some(&*start))?;
+            found.push((chains, answers));
+        }
+        for (order, answers) in &found {
+            let each = order.iter().zip(&answers.values).zip(answers.gradients()).zip(answers.potentials());
+            for (((&k, &(xy, xx, report)), gradient), kept) in each {
+                potentials[k] = kept.to_vec();
+                chains[k].learn(Answer { xy, xx, gradient, report });
+            }
+        }
+        Ok(!found.is_empty())
     }
 }
 
@@ -79,46 +132,12 @@ fn groups<'a>(problems: impl Iterator<Item = (usize, Problem<'a, f32>)>) -> Vec<
     groups
 }
 
-/// Answers the present problem of every chain; false if none has any. `potentials` are those of each chain's last answer.
-fn round(chains: &mut [&mut dyn Chain<f32>], potentials: &mut [Vec<f32>], rooms: &mut Rooms<'_>) -> Result<bool> {
-    let posed = chains.iter_mut().enumerate().filter_map(|(k, chain)| Some((k, chain.pose()?)));
-    let mut found = vec![];
-    for Group { near, chains, problems } in groups(posed) {
-        let start: Vec<&[f32]> = chains.iter().map(|&k| &*potentials[k]).collect();
-        let answers = rooms.of(shape(&problems[0]))?.solve(&problems, near.then_some(&*start))?;
-        found.push((chains, answers));
-    }
-    for (order, answers) in &found {
-        let each = order.iter().zip(&answers.values).zip(answers.gradients()).zip(answers.potentials());
-        for (((&k, &(xy, xx, report)), gradient), kept) in each {
-            potentials[k] = kept.to_vec();
-            chains[k].learn(Answer { xy, xx, gradient, report });
-        }
-    }
-    Ok(!found.is_empty())
-}
-
-/// Memory for each shape that came up.
-struct Rooms<'a> {
-    device: &'a Device,
-    settings: &'a Sinkhorn,
-    most: usize,
-    rooms: BTreeMap<Shape, Room>,
-}
-
-impl Rooms<'_> {
-    fn of(&mut self, shape: Shape) -> Result<&mut Room> {
-        Ok(match self.rooms.entry(shape) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(Room::new(self.device, shape, self.most, self.settings)?),
-        })
-    }
-}
-
 /// Memory for problems of one shape.
 struct Room {
     device: Device,
     shape: Shape,
+    /// Most problems at once.
+    pairs: usize,
     solver: Solver,
     x: Buffer<f32>,
     y: Buffer<f32>,
@@ -154,6 +173,7 @@ impl Room {
         Ok(Room {
             device: device.clone(),
             shape,
+            pairs,
             solver: Solver::new(device, Size { pairs, n, m, d }, settings)?,
             x: device.zeros(pairs * n * d)?,
             y: device.zeros(pairs * m * d)?,

@@ -2,7 +2,7 @@
 
 use super::failure::{self, OLDEST_CAPABILITY, OLDEST_DRIVER};
 use super::launch::Kernel;
-use super::ptx::{PTX, all_parameters};
+use super::ptx::{PTX, all_parameters, parameters};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaModule, CudaStream, DriverError, result, sys};
@@ -30,7 +30,9 @@ pub struct Gpu {
     pub problem: Option<String>,
 }
 
-/// A GPU with the kernels loaded and one stream, on which everything runs in order. Clones are the same device.
+/// A GPU with the kernels loaded. Clones are the same device.
+///
+/// Every fit, projector and divergence works in a stream of its own, so several threads may use one device.
 #[derive(Clone, Debug)]
 pub struct Device {
     gpu: Arc<Gpu>,
@@ -81,14 +83,14 @@ impl Device {
             return Err(Error::device(label, problem));
         }
         let context = CudaContext::new(index).map_err(|e| failed("it cannot be opened", e))?;
-        // SAFETY: all work of the context is on the one stream made below, so nothing waits for another stream.
+        // SAFETY: a buffer is used in the stream alone that made it (`with_stream`), so nothing waits for another stream.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(|e| failed("no stream", e))?;
         let module = context.load_module(Ptx::from_src(PTX)).map_err(|e| failed("the kernels do not load", e))?;
         let shared = context
             .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
             .map_err(|e| failed("it does not say its shared memory", e))?;
-        Ok(Device {
+        let device = Device {
             gpu: Arc::new(gpu),
             shared: u32::try_from(shared).unwrap_or(0),
             stream,
@@ -96,7 +98,17 @@ impl Device {
             kernels: Arc::default(),
             parameters: Arc::new(all_parameters()),
             label: label.into(),
-        })
+        };
+        // All of them now: a driver that loads a kernel at its first launch may not do so while a step is recorded.
+        parameters(PTX).keys().try_for_each(|name| device.kernel(name)?.load(&device))?;
+        Ok(device)
+    }
+
+    /// The same device with a stream of its own, in which everything runs in order. Buffers stay with the stream that
+    /// made them.
+    pub(crate) fn with_stream(&self) -> Result<Self> {
+        let stream = self.stream.context().new_stream().map_err(|e| self.failed("no stream", e))?;
+        Ok(Device { stream, ..self.clone() })
     }
 
     /// What the driver says of it.

@@ -21,7 +21,8 @@ unsafe impl Send for Graph {}
 impl Graph {
     /// Records what `work` puts into the stream; nothing of it runs now. In `work` nothing may be allocated or freed,
     /// and the host may neither read nor write the device nor wait for it. Its kernels should have run before: a driver
-    /// may load a kernel at its first launch, which it does not like to do here.
+    /// may load a kernel at its first launch, which it does not like to do here. Do not count on the driver to refuse
+    /// these things: it may record an allocation, or a copy with the host's address.
     ///
     /// # Errors
     /// Those of `work`, or [`Error::Device`](crate::Error::Device) if it did what a capture forbids or nothing at all.

@@ -99,6 +99,12 @@ impl Kernel {
         Kernel { name: name.to_owned(), function, parameters, asked: AtomicU32::new(UNASKED) }
     }
 
+    /// Has the driver load it.
+    pub(super) fn load(&self, device: &Device) -> Result<()> {
+        let asked = device.stream.context().bind_to_thread().and_then(|()| self.function.num_regs());
+        asked.map(|_| ()).map_err(|e| device.failed(&format!("kernel {} does not load", self.name), e))
+    }
+
     /// Asks for more shared memory than a block has by itself, once.
     fn ask_for_shared(&self, device: &Device, bytes: u32) -> Result<()> {
         if bytes <= self.asked.load(Ordering::Relaxed) {

@@ -68,7 +68,9 @@ impl Device {
         if values.len() > buffer.len() {
             return self.same_length("write", buffer.len(), values.len());
         }
-        self.stream.memcpy_htod(values, buffer).map_err(|e| self.failed("data cannot be written", e))
+        // Waits: where the host's memory can be read by the device itself, the driver may not have copied it yet.
+        let copied = self.stream.memcpy_htod(values, buffer).and_then(|()| self.stream.synchronize());
+        copied.map_err(|e| self.failed("data cannot be written", e))
     }
 
     /// Copies within the device.

@@ -80,6 +80,11 @@ impl Rows {
         Ok(Rows { rows, stride })
     }
 
+    /// Three jets of two ends.
+    fn six(self) -> Self {
+        Rows { rows: 6, ..self }
+    }
+
     fn shared(self) -> usize {
         4 * self.rows * (2 * self.stride + THREADS as usize)
     }
@@ -156,6 +161,12 @@ impl Networks {
     /// [`Error::Parameter`] for a layer too wide for a GPU, [`Error::Device`] out of memory.
     pub fn new(device: &Device, architecture: &Architecture, m: usize) -> Result<Self> {
         let d = architecture.dim();
+        let pass = Rows::new(architecture)?;
+        if pass.six().shared() > device.shared_memory() as usize {
+            let problem =
+                format!("the widest has {} units, too many for {}; use --device cpu", pass.stride, device.name());
+            return Err(Error::parameter("layers", problem));
+        }
         let weights = Weights::new(device, architecture)?;
         let n = weights.len();
         let products = products(architecture, m);
@@ -173,7 +184,7 @@ impl Networks {
             first: device.zeros(n)?,
             second: device.zeros(n)?,
             m,
-            pass: Rows::new(architecture)?,
+            pass,
             spectrum: Spectrum::new(device, architecture, m)?,
             store: device.zeros(m * (FIELDS_PHI * phi + FIELDS_F * f))?,
             jets: device.zeros(jets)?,
@@ -264,9 +275,7 @@ impl Networks {
     /// [`Networks::backward`].
     pub fn eigenvalue_gradient(&mut self) -> Result<()> {
         let Networks { device, weights: w, extremes, factors, jets, bar_u, pass, .. } = self;
-        // Three jets of two ends.
-        let six = Rows { rows: 6, ..*pass };
-        let grid = Grid::new(1, THREADS).shared(six.shared());
+        let grid = Grid::new(1, THREADS).shared(pass.six().shared());
         let stride = pass.stride as u32;
         let (table, parameters, mirror) = (&w.table, &w.parameters, &w.mirror);
         let name = "eigenvalue_jets";

@@ -1,5 +1,5 @@
 //! The draws of a step on the device: x ~ ρ, the measures of the step, y ~ ν_i and their ε (Algorithm 1, lines 3
-//! and 4), number for number those of the CPU.
+//! and 4): those of the CPU, x up to the last digit of f32, since a GPU's log, sin and cos are not the CPU's.
 
 use super::{Buffer, Device, Grid};
 use crate::error::Result;

@@ -7,7 +7,7 @@ use super::sampling::{Sampler, Sources};
 use super::sinkhorn::{Clouds, Size, Solver, Start};
 use super::terms::{Batch, Cotangents, Progress, Solved, Terms, Tie, Update};
 use super::{Buffer, Device, Graph};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpca::shared::{Course, Engine, REPORT_EVERY, Steps};
 use crate::gpca::{Fit, Outcome, State};
 use crate::ot::Solves;
@@ -15,7 +15,7 @@ use crate::ot::Solves;
 impl Fit<f32> {
     /// The same fit on a GPU from now on: the steps of trainings, and the solves of starts, evaluations and final projections.
     pub(crate) fn on_device(self, device: &Device) -> Result<Self> {
-        self.on_engine(Box::new(Cuda { device: device.clone() }))
+        self.on_engine(Box::new(Cuda { device: device.with_stream()? }))
     }
 }
 
@@ -29,7 +29,7 @@ impl Engine<f32> for Cuda {
     }
 
     fn solves(&self) -> Box<dyn Solves<f32>> {
-        Box::new(Rounds { device: self.device.clone() })
+        Box::new(Rounds::new(&self.device))
     }
 }
 
@@ -129,6 +129,11 @@ impl Step {
             v: device.zeros(old)?,
             geodesics,
         };
+        // A grid has at most so many rows of blocks.
+        if size.pairs + 1 + earlier.len() > usize::from(u16::MAX) {
+            let problem = format!("{} a step are more than a GPU takes; give fewer or use --device cpu", size.pairs);
+            return Err(Error::parameter("measures", problem));
+        }
         let tie = Tie { earlier: earlier.len(), first: earlier.first().map_or((0.0, 0.0), |e| e.interval.ends()) };
         let progress = Progress::new(device, state, from, REPORT_EVERY)?;
         Ok(Step {

@@ -82,6 +82,8 @@ pub(crate) struct Measures<'a, T> {
     pub epsilon: &'a (dyn Fn(&Points<T>) -> f64 + Sync),
     pub sinkhorn: &'a Sinkhorn,
     pub seed: u64,
+    /// Points on either side of a projection.
+    pub points: usize,
     pub solves: &'a mut dyn Solves<T>,
 }
 
@@ -105,9 +107,6 @@ impl Sums {
     }
 }
 
-/// Points on either side when measures are projected.
-const PROJECTION_POINTS: usize = 1024;
-
 impl<T: Real> Measures<'_, T> {
     fn dim(&self) -> usize {
         self.sources[0].points.dim()
@@ -117,7 +116,7 @@ impl<T: Real> Measures<'_, T> {
     pub fn targets(&mut self) -> Result<Vec<Target<T>>> {
         let clouds = map(self.sources, |_, source| {
             let mut stream = Stream::new(self.seed, Purpose::Evaluation, [3, 0, 0]);
-            let y = source.representatives(&mut stream, PROJECTION_POINTS);
+            let y = source.representatives(&mut stream, self.points);
             let epsilon = (self.epsilon)(&y);
             (y, epsilon)
         });
@@ -126,7 +125,7 @@ impl<T: Real> Measures<'_, T> {
 
     /// Projects [`Measures::targets`] on a curve. What a measure gets does not depend on the others.
     pub fn project(&mut self, targets: &[Target<T>], curve: &Curve<'_, T>) -> Result<Vec<Foot>> {
-        let x = lattice(self.seed, Purpose::Evaluation, [4, 0, 0], PROJECTION_POINTS, self.dim());
+        let x = lattice(self.seed, Purpose::Evaluation, [4, 0, 0], self.points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
         self.search(targets, curve, |_| samples.all())
     }

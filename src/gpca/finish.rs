@@ -55,7 +55,14 @@ pub(crate) fn finish<T: Real>(
         state.rescale(-1.0);
     }
     let epsilon = |y: &Points<T>| data.epsilon(&settings.sinkhorn.epsilon, y);
-    let mut measures = Measures { sources: &data.sources, epsilon: &epsilon, sinkhorn: &sinkhorn, seed, solves };
+    let mut measures = Measures {
+        sources: &data.sources,
+        epsilon: &epsilon,
+        sinkhorn: &sinkhorn,
+        seed,
+        points: settings.projection_points,
+        solves,
+    };
 
     let targets = measures.targets()?;
     // Times by projection on all points, within their number. If that turned the sign around, once more.

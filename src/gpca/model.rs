@@ -30,6 +30,9 @@ pub struct Model<T> {
     pub(crate) variance: f64,
     /// Solves of projections and evaluations; its ε rule is that of the fit.
     pub sinkhorn: Sinkhorn,
+    /// Points on either side when measures are projected.
+    #[cfg_attr(feature = "io", serde(default = "super::settings::projection_points"))]
+    pub projection_points: usize,
     /// Preset of the fit.
     pub preset: Preset,
     /// Seed of the fit and of the samples that projections use.
@@ -46,8 +49,8 @@ impl<T: Real> Model<T> {
         settings: &Settings,
     ) -> Self {
         let sinkhorn = final_sinkhorn(&settings.sinkhorn);
-        let (preset, seed) = (settings.preset, settings.seed);
-        Model { components, names, frame, barycentre, variance, sinkhorn, preset, seed }
+        let Settings { preset, seed, projection_points, .. } = *settings;
+        Model { components, names, frame, barycentre, variance, sinkhorn, projection_points, preset, seed }
     }
 
     /// Dimension d of the space.
@@ -181,6 +184,7 @@ impl<T: Real> Model<T> {
             barycentre: cast(&widen(&self.barycentre)),
             variance: self.variance,
             sinkhorn: self.sinkhorn.clone(),
+            projection_points: self.projection_points,
             preset: self.preset,
             seed: self.seed,
         }

@@ -116,9 +116,16 @@ impl<'a, T: Real> Projector<'a, T> {
     }
 
     fn among<R>(&mut self, sources: &[Source<T>], work: impl FnOnce(&mut Measures<'_, T>) -> Result<R>) -> Result<R> {
-        let Model { sinkhorn, frame, variance, seed, .. } = self.model;
+        let Model { sinkhorn, frame, variance, seed, projection_points, .. } = self.model;
         let epsilon = |y: &Points<T>| epsilon(&sinkhorn.epsilon, frame, *variance, y);
-        work(&mut Measures { sources, epsilon: &epsilon, sinkhorn, seed: *seed, solves: &mut *self.solves })
+        work(&mut Measures {
+            sources,
+            epsilon: &epsilon,
+            sinkhorn,
+            seed: *seed,
+            points: *projection_points,
+            solves: &mut *self.solves,
+        })
     }
 }
 

@@ -187,8 +187,16 @@ pub struct Settings {
     pub evaluate_every: usize,
     /// Points of an evaluation on both sides; half of its points for a measure of fewer than twice as many.
     pub evaluation_points: usize,
+    /// Points on either side when measures are projected; all points of a measure that has fewer.
+    #[cfg_attr(feature = "io", serde(default = "projection_points"))]
+    pub projection_points: usize,
     /// Seed of everything random.
     pub seed: u64,
+}
+
+/// Of all presets, and of files that do not say.
+pub(crate) fn projection_points() -> usize {
+    1024
 }
 
 impl Settings {
@@ -223,6 +231,7 @@ impl Settings {
             keep: Keep::Best,
             evaluate_every: 100,
             evaluation_points: 512,
+            projection_points: projection_points(),
             seed: 0,
         }
     }
@@ -277,6 +286,7 @@ impl Settings {
             ("starts", self.starts.len()),
             ("evaluate every", self.evaluate_every),
             ("evaluation points", self.evaluation_points),
+            ("projection points", self.projection_points),
             ("tangent points", self.tangent.points),
         ];
         for (name, value) in counts {
@@ -287,6 +297,7 @@ impl Settings {
         let points = [
             ("batch", self.batch),
             ("evaluation points", self.evaluation_points),
+            ("projection points", self.projection_points),
             ("tangent points", self.tangent.points),
         ];
         for (name, value) in points {

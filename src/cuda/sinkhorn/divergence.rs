@@ -13,6 +13,7 @@ use crate::ot::{self, Divergence, Points, Potentials, Sinkhorn, Status};
 pub fn divergence(device: &Device, x: &Points<f32>, y: &Points<f32>, settings: &Sinkhorn) -> Result<Divergence<f32>> {
     let epsilon = ot::Solver::new(settings)?.check(x, y)?;
     let size = Size { pairs: 1, n: x.len(), m: y.len(), d: x.dim() };
+    let device = &device.with_stream()?;
     let mut solver = Solver::new(device, size, settings)?;
     let (points, target) = (device.upload(x.coords())?, device.upload(y.coords())?);
     let (a, b) = (device.upload(x.weights())?, device.upload(y.weights())?);

@@ -4,7 +4,7 @@ use super::*;
 use crate::error::Error;
 use crate::gpca::{Event, Orthogonality, Settings, TimeUpdate};
 use crate::measure::Measure;
-use crate::ot::Sinkhorn;
+use crate::ot::{Epsilon, Sinkhorn};
 use wgpca_emulator::{Fault, Order, session};
 
 /// Clouds whose first component is curved enough that times are clipped.
@@ -23,7 +23,13 @@ fn measures(n: usize, d: usize) -> Vec<Measure> {
 
 /// Small, with solves so exact that both engines see the same gradients.
 fn small(base: Settings) -> Settings {
-    let sinkhorn = Sinkhorn { tolerance: 1e-5, max_iterations: 200, ..base.sinkhorn.clone() };
+    // ε large enough that f32 reaches the tolerance in few iterations.
+    let sinkhorn = Sinkhorn {
+        epsilon: Epsilon::Auto { scale: 0.3 },
+        tolerance: 1e-5,
+        max_iterations: 200,
+        ..base.sinkhorn.clone()
+    };
     Settings {
         components: 2,
         steps: [6, 6],
@@ -32,6 +38,7 @@ fn small(base: Settings) -> Settings {
         hidden: vec![9, 6],
         evaluate_every: 3,
         evaluation_points: 16,
+        projection_points: 20,
         tangent: crate::gpca::Tangent { points: 16, rounds: 1, regression: 20 },
         sinkhorn,
         ..base
