@@ -18,11 +18,11 @@ pub fn points<T: wgpca::Real>(clouds: &[Vec<f64>; 2], d: usize) -> [Points<T>; 2
     [0, 1].map(|k| Points::uniform(&cast::<T>(&clouds[k]), d).expect("finite points"))
 }
 
-/// Twelve stretched and bent blobs.
-pub fn measures(points: usize, d: usize) -> Vec<Measure> {
+/// Stretched and bent blobs.
+pub fn measures(count: usize, points: usize, d: usize) -> Vec<Measure> {
     let cloud = |i: usize| -> Vec<f64> {
         let mut stream = Stream::new(2, Purpose::Sample, [i as u32, d as u32, 0]);
-        let s = i as f64 / 6.0 - 1.0;
+        let s = 2.0 * i as f64 / count as f64 - 1.0;
         let mut point = || {
             let mut p: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
             let first = p[0];
@@ -33,5 +33,5 @@ pub fn measures(points: usize, d: usize) -> Vec<Measure> {
         };
         (0..points).flat_map(|_| point()).collect()
     };
-    (0..12).map(|i| Measure::uniform(format!("{i}"), cloud(i), d).expect("finite points")).collect()
+    (0..count).map(|i| Measure::uniform(format!("{i}"), cloud(i), d).expect("finite points")).collect()
 }

@@ -5,6 +5,7 @@
 //! command line.
 #![allow(missing_docs)]
 
+mod chains;
 mod data;
 mod parity;
 mod small;
@@ -18,11 +19,11 @@ use wgpca::{Pool, Result};
 
 const USAGE: &str = "gpu parity | small | time [--to DIR] | export --to DIR | drift
 
-  parity       Sinkhorn divergences, steps and training curves against the CPU engine
+  parity       Sinkhorn divergences, starts, steps, training curves and projections against the CPU engine
   small        a little of everything, to be run under compute-sanitizer
-  time         Sinkhorn divergences and training steps; with --to their gradients go there
+  time         Sinkhorn divergences, training steps, a fit, projections; with --to gradients of the first go there
   export       the clouds of `time`, and gradients by the CPU engine in f64, into DIR (needs no GPU)
-  drift        training curves of the CPU engine in f32 against f64: the scale of parity's bounds (needs no GPU)
+  drift        parity of the CPU engine in f32 with itself in f64: the scale of parity's bounds (needs no GPU)
 
   --device N   the GPU with this number instead of 0
   --only TEXT  only what has TEXT in its name";

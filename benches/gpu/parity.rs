@@ -1,13 +1,12 @@
 //! The device against the CPU engine.
 //!
-//! Divergences are compared with solves in f64. Trainings begin at the same state and draw the same samples; rounding
-//! makes them part, and the bounds on that come from what separates f32 from f64 on the CPU (`drift`): nothing to be
-//! seen in 100 steps of the preset `paper` (3e-6), up to 13 % of a divergence and 8 % of a cost after 500. (The tangent
-//! starts of `fast` differ between f32 and f64 themselves, by 1.5 %; a device gets that of f32.)
+//! Divergences are compared with solves in f64. Trainings begin at the same state, the CPU's, and draw the same samples;
+//! rounding makes them part, and the bounds on that come from what separates f32 from f64 on the CPU (`drift`): nothing to
+//! be seen in 100 steps of the preset `paper` (3e-6), up to 13 % of a divergence and 8 % of a cost after 500.
 
 use crate::data::{measures, pair, points};
-use crate::{Options, say};
-use serde_json::json;
+use crate::{Options, chains, say};
+use serde_json::{Value, json};
 use wgpca::cuda::{Device, divergence};
 use wgpca::gpca::{Event, Fit, Outcome, Preset, Settings, Tangent};
 use wgpca::ot::{self, Epsilon, Sinkhorn, Status};
@@ -15,23 +14,41 @@ use wgpca::{Pool, Real, Result};
 
 /// Of values, gradients, and what a first step sees.
 const EXACT: f64 = 1e-4;
+/// Marginal error that a reference may have.
+pub const REFERENCE: f64 = 1e-6;
 /// Of each report in a training's first 100 steps, of all together (in L1), and of each evaluated cost.
 const CURVE: [f64; 3] = [1e-2, 0.15, 0.25];
 
 pub fn run(device: &Device, options: &Options) -> Result<bool> {
-    Ok(divergences(device, options)? & first_steps(device, options)? & curves(Some(device), options)?)
+    let all = divergences(Some(device), options)? & chains::parity(Some(device), options)?;
+    Ok(all & first_steps(device, options)? & curves(Some(device), options)?)
 }
 
 /// f32 against f64 without a device.
 pub fn drift(options: &Options) -> Result<bool> {
-    curves(None, options)
+    Ok(divergences(None, options)? & chains::parity(None, options)? & curves(None, options)?)
 }
 
-fn divergences(device: &Device, options: &Options) -> Result<bool> {
+/// A line of parity, or of drift, where nothing is judged.
+pub fn judge(device: Option<&Device>, name: &str, good: bool, report: Value) -> bool {
+    match device {
+        Some(_) => say("parity", name, Some(good), report),
+        None => say("drift", name, None, report),
+    }
+}
+
+/// How a reference in f64 is solved.
+pub fn exactly(epsilon: Epsilon) -> Sinkhorn {
+    Sinkhorn { tolerance: 0.1 * REFERENCE, max_iterations: 2000, epsilon, ..Sinkhorn::default() }
+}
+
+fn divergences(device: Option<&Device>, options: &Options) -> Result<bool> {
     let sizes: &[_] = if options.tiny {
         &[(40, 61, 3)]
     } else {
-        &[(1, 1000, 3), (1024, 1024, 3), (777, 1025, 2), (4096, 3001, 3), (1024, 1024, 16), (600, 513, 64)]
+        // In many dimensions not as many points on either side: the plan is then all but a permutation, to which ours
+        // does not come within 1e-7 in a thousand iterations (1024 × 900: 66 to 1e-9).
+        &[(1, 1000, 3), (1024, 1024, 3), (777, 1025, 2), (4096, 3001, 3), (1024, 900, 16), (600, 513, 64)]
     };
     let mut all = true;
     for &(n, m, d) in sizes {
@@ -41,17 +58,22 @@ fn divergences(device: &Device, options: &Options) -> Result<bool> {
         }
         let clouds = pair(n, m, d);
         let [x, y] = points::<f64>(&clouds, d);
-        let tight = |tolerance| Sinkhorn { tolerance, epsilon: epsilon(options.tiny), ..Sinkhorn::default() };
-        let exact = options.pool.run(|| ot::divergence(&x, &y, &tight(1e-7)))?;
+        let rule = epsilon(options.tiny);
+        let exact = options.pool.run(|| ot::divergence(&x, &y, &exactly(rule)))?;
         let [x, y] = points::<f32>(&clouds, d);
-        let got = divergence(device, &x, &y, &tight(5e-6))?;
+        let tight = Sinkhorn { tolerance: 5e-6, epsilon: rule, ..Sinkhorn::default() };
+        let got = match device {
+            Some(device) => divergence(device, &x, &y, &tight)?,
+            None => options.pool.run(|| ot::divergence(&x, &y, &tight))?,
+        };
         let value = (got.value / exact.value - 1.0).abs();
         let gradient = distance(&got.gradient, &exact.gradient);
-        let solved = [exact.report.status, got.report.status] == [Status::Converged; 2];
+        let reference = exact.report.marginal_error;
+        let solved = reference <= REFERENCE && got.report.status == Status::Converged;
         let good = solved && value < EXACT && gradient < EXACT;
         let report = json!({"value": value, "gradient": gradient, "status": got.report.status.name(),
-            "marginal_error": got.report.marginal_error, "bound": EXACT});
-        all &= say("parity", &name, Some(good), report);
+            "marginal_error": got.report.marginal_error, "reference_error": reference, "bound": EXACT});
+        all &= judge(device, &name, good, report);
     }
     Ok(all)
 }
@@ -64,7 +86,7 @@ pub fn distance<A: Real, B: Real>(a: &[A], b: &[B]) -> f64 {
 }
 
 /// Settings in which component `component` starts at the same state everywhere: those before it are not trained.
-fn settings(preset: Preset, component: usize, steps: usize, tiny: bool) -> Settings {
+pub fn settings(preset: Preset, component: usize, steps: usize, tiny: bool) -> Settings {
     let (preset, batch, width) = (preset.settings(), if tiny { 12 } else { 256 }, if tiny { 8 } else { 64 });
     let small = Tangent { points: 12, rounds: 1, regression: 20 };
     Settings {
@@ -84,13 +106,19 @@ pub fn epsilon(tiny: bool) -> Epsilon {
     Epsilon::Auto { scale: if tiny { 0.2 } else { 0.01 } }
 }
 
-/// What the steps of the last component saw, and the costs evaluated in between.
+/// What the steps of the last component saw, and the costs evaluated in between. It is not finished: no final projections.
 fn train<T: Real>(fit: Fit<T>, component: usize, pool: &Pool) -> Result<(Vec<Outcome>, Vec<f64>)> {
     let (mut fit, mut seen, mut costs) = (fit, vec![], vec![]);
+    let steps = fit.settings().steps[usize::from(component > 1)];
     loop {
         match pool.run(|| fit.advance())? {
             Some(Event::Step { component: c, outcome, .. }) if c == component => seen.push(outcome),
-            Some(Event::Evaluated { component: c, cost, .. }) if c == component => costs.push(cost),
+            Some(Event::Evaluated { component: c, cost, step, .. }) if c == component => {
+                costs.push(cost);
+                if step == steps {
+                    return Ok((seen, costs));
+                }
+            }
             Some(Event::Finished { component: c }) if c == component => return Ok((seen, costs)),
             None => return Ok((seen, costs)),
             Some(_) => {}
@@ -98,8 +126,21 @@ fn train<T: Real>(fit: Fit<T>, component: usize, pool: &Pool) -> Result<(Vec<Out
     }
 }
 
-fn data(tiny: bool) -> Vec<wgpca::Measure> {
-    measures(if tiny { 40 } else { 1024 }, 3)
+pub fn data(tiny: bool) -> Vec<wgpca::Measure> {
+    measures(12, if tiny { 40 } else { 1024 }, 3)
+}
+
+/// Finishes the components before this one, so that its start is next.
+pub fn reach<T: Real>(fit: &mut Fit<T>, component: usize, pool: &Pool) -> Result<()> {
+    while fit.components().len() + 1 < component && pool.run(|| fit.advance())?.is_some() {}
+    Ok(())
+}
+
+/// A fit that goes on there from the CPU's start of this component.
+fn started(mut fit: Fit<f32>, component: usize, device: &Device, pool: &Pool) -> Result<Fit<f32>> {
+    reach(&mut fit, component, pool)?;
+    pool.run(|| fit.advance())?;
+    fit.on(&device.clone().into())
 }
 
 /// Everything that three steps report one by one, and the cost after each.
@@ -117,7 +158,7 @@ fn first_steps(device: &Device, options: &Options) -> Result<bool> {
             let sinkhorn = Sinkhorn { tolerance: 1e-5, max_iterations: 2000, ..settings.sinkhorn.clone() };
             let settings = Settings { sinkhorn, ..settings };
             let (expected, costs) = train(Fit::<f32>::new(&data, &settings)?, component, &options.pool)?;
-            let fit = Fit::<f32>::new(&data, &settings)?.on_device(device)?;
+            let fit = started(Fit::new(&data, &settings)?, component, device, &options.pool)?;
             let (got, got_costs) = train(fit, component, &options.pool)?;
             let numbers = |o: &Outcome| {
                 let divergence = o.divergence.unwrap_or(0.0);
@@ -143,13 +184,13 @@ fn first_steps(device: &Device, options: &Options) -> Result<bool> {
     Ok(all)
 }
 
-fn relative(a: f64, b: f64, scale: f64) -> f64 {
+pub fn relative(a: f64, b: f64, scale: f64) -> f64 {
     let scale = scale.max(b.abs());
     if a == b { 0.0 } else { (a - b).abs() / scale }
 }
 
 /// The larger, or NaN.
-fn worse(a: f64, b: f64) -> f64 {
+pub fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }
 }
 
@@ -169,7 +210,7 @@ fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
             let (expected, got) = match device {
                 Some(device) => {
                     let expected = train(cpu()?, component, &options.pool)?;
-                    (expected, train(cpu()?.on_device(device)?, component, &options.pool)?)
+                    (expected, train(started(cpu()?, component, device, &options.pool)?, component, &options.pool)?)
                 }
                 None => {
                     let expected = train(Fit::<f64>::new(&data, &settings)?, component, &options.pool)?;
@@ -187,13 +228,8 @@ fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
                 [a.len(), b.len()] == [steps / 10; 2] && got.1.len() == expected.1.len() && !got.1.is_empty();
             let good = complete && [early, whole, cost].iter().zip(CURVE).all(|(&e, bound)| e < bound);
             let last = got.1.last().copied().unwrap_or(f64::NAN);
-            let mut report = json!({"early": early, "whole": whole, "cost": cost, "final_cost": last});
-            if device.is_some() {
-                report["bounds"] = json!(CURVE);
-                all &= say("parity", &name, Some(good), report);
-            } else {
-                say("drift", &name, None, report);
-            }
+            let report = json!({"early": early, "whole": whole, "cost": cost, "final_cost": last, "bounds": CURVE});
+            all &= judge(device, &name, good, report);
         }
     }
     Ok(all)

@@ -3,10 +3,10 @@
 use crate::data::{measures, pair, points};
 use crate::say;
 use serde_json::json;
-use wgpca::Result;
 use wgpca::cuda::{Device, divergence};
 use wgpca::gpca::{Event, Fit, Orthogonality, Settings, Tangent, TimeUpdate};
 use wgpca::ot::{Points, Sinkhorn, Status};
+use wgpca::{Place, Result};
 
 pub fn run(device: &Device) -> Result<bool> {
     let mut all = true;
@@ -44,18 +44,33 @@ pub fn run(device: &Device) -> Result<bool> {
         ("fit, d 2, bare networks", 2, Settings { residual: false, times: adam, gauge: false, ..base.clone() }),
         ("fit, d 5, O by points", 5, Settings { orthogonality: Orthogonality::Pointwise, ..base }),
     ];
+    let [gpu, cpu] = [device.clone().into(), Place::cpu(None)];
+    let mut model = None;
     for (name, d, settings) in cases {
-        let mut fit = Fit::<f32>::new(&measures(50, d)[..5], &settings)?.on_device(device)?;
+        let mut fit = Fit::<f32>::new(&measures(12, 50, d)[..5], &settings)?.on(&gpu)?;
         let mut finite = true;
         while let Some(event) = fit.advance()? {
             match event {
                 Event::Step { outcome, .. } => finite &= outcome.finite,
-                Event::Evaluated { cost, .. } => finite &= cost.is_finite(),
+                Event::Evaluated { cost, step: 3, .. } => {
+                    finite &= cost.is_finite();
+                    // Final projections are of 1024 points.
+                    fit = fit.on(&cpu)?;
+                }
+                Event::Finished { .. } => fit = fit.on(&gpu)?,
                 _ => {}
             }
         }
         let finished = fit.components().len();
         all &= say("small", name, Some(finite && finished == 2), json!({"components": finished}));
+        model = Some(fit.on(&cpu)?.into_model()?);
+    }
+    if let Some(mut model) = model {
+        // Last, as it is the largest.
+        model.components.truncate(1);
+        let rows = model.on(&gpu).transform(&measures(12, 50, model.dim())[..1])?;
+        let good = rows.iter().flatten().all(|p| p.time.is_finite() && p.residual.is_finite());
+        all &= say("small", "projection", Some(good), json!({"residual": rows[0][0].residual}));
     }
     Ok(all)
 }

@@ -145,7 +145,9 @@ impl Device {
             return Ok(known.clone());
         }
         let stale = "kernels/wgpca.ptx is not of these sources: run kernels/build.py";
-        let function = self.module.load_function(name).map_err(|e| match e.0 {
+        // The first that asks may be any worker of a pool.
+        let bound = self.stream.context().bind_to_thread();
+        let function = bound.and_then(|()| self.module.load_function(name)).map_err(|e| match e.0 {
             sys::CUresult::CUDA_ERROR_NOT_FOUND => self.error(format!("there is no kernel {name}; {stale}")),
             _ => self.failed(&format!("kernel {name} does not load"), e),
         })?;

@@ -60,6 +60,15 @@ fn an_old_device_is_listed() {
     assert!(listed[0].problem.as_ref().unwrap().contains("6.1"), "{listed:?}");
 }
 
+/// As by the workers of a pool, none of which opened the device.
+#[test]
+fn a_kernel_is_found_from_any_thread() {
+    let _session = session(Order::Forward);
+    let device = Device::open(0).unwrap();
+    let found = std::thread::scope(|s| s.spawn(|| device.kernel("turns").map(|_| ())).join()).unwrap();
+    found.unwrap();
+}
+
 #[test]
 fn out_of_memory_says_how_much() {
     let emulator = session(Order::Forward);
