@@ -106,7 +106,7 @@ fn projections(device: Option<&Device>, options: &Options) -> Result<bool> {
     let exact = model.cast::<f64>();
     let (pool, place) = (&options.pool, place(device)?);
     let (expected, costs) = (pool.run(|| exact.transform(&data))?, pool.run(|| exact.evaluate(&data, points))?);
-    let mut projector = model.on(&place);
+    let mut projector = model.on(&place)?;
     let (got, got_costs) = (pool.run(|| projector.transform(&data))?, pool.run(|| projector.evaluate(&data, points))?);
     let (time, residual, open) = apart(&got, &expected);
     let numbers = |e: &Evaluation| [&e.costs[..], &[e.noise_floor, e.barycentre_cost]].concat();
@@ -136,7 +136,7 @@ pub fn time(device: &Device, options: &Options) -> Result<bool> {
     let (model, mut all) = whole(&clouds, &settings, &gpu, &format!("{fit}, fast"), options)?;
 
     let timed = |place: &Place| -> Result<_> {
-        let (mut projector, mut rows) = (model.on(place), vec![]);
+        let (mut projector, mut rows) = (model.on(place)?, vec![]);
         let mut work = || {
             rows = options.pool.run(|| projector.transform(&clouds))?;
             Ok(())

@@ -95,6 +95,7 @@ pub fn settings(preset: Preset, component: usize, steps: usize, tiny: bool) -> S
         batch,
         hidden: vec![width; if tiny { 2 } else { 4 }],
         evaluation_points: batch,
+        projection_points: if tiny { 16 } else { preset.projection_points },
         tangent: if tiny { small } else { preset.tangent },
         sinkhorn: Sinkhorn { tolerance: 1e-4, epsilon: epsilon(tiny), ..preset.sinkhorn.clone() },
         ..preset
@@ -103,7 +104,7 @@ pub fn settings(preset: Preset, component: usize, steps: usize, tiny: bool) -> S
 
 /// On an emulated device solves must be short.
 pub fn epsilon(tiny: bool) -> Epsilon {
-    Epsilon::Auto { scale: if tiny { 0.2 } else { 0.01 } }
+    Epsilon::Auto { scale: if tiny { 0.3 } else { 0.01 } }
 }
 
 /// What the steps of the last component saw, and the costs evaluated in between. It is not finished: no final projections.
