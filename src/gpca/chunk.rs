@@ -2,6 +2,7 @@
 
 use super::geodesic::{Architecture, Geodesic};
 use crate::nn::Pass;
+use crate::pool::join;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
 
@@ -124,7 +125,6 @@ impl<T: Real> Chunk<T> {
     pub fn backward_f(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
-        self.d_f.fill(T::ZERO);
         self.f.hessian_vector(&a.f, &g.f, &self.bar_v, &mut self.d_f, &mut self.hv);
         if a.residual {
             // ∂/∂S = Σ G uᵀ (made symmetric by the caller's sum), ∂/∂b = Σ G, H_f G += S G
@@ -139,7 +139,6 @@ impl<T: Real> Chunk<T> {
     pub fn backward_phi(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
-        self.d_phi.fill(T::ZERO);
         self.phi.backward(&a.phi, &g.phi, &self.bar_u, &mut self.d_phi, &mut []);
         if a.residual {
             let bar_u = View::new(&self.bar_u, rows, d);
@@ -161,16 +160,22 @@ fn sum_rows<T: Real>(rows: &[T], out: &mut [T]) {
 /// Sums of the chunks' gradients in their order, S made symmetric.
 pub(crate) fn sum_gradients<'a, T: Real>(
     architecture: &Architecture,
-    chunks: impl Iterator<Item = &'a Chunk<T>>,
+    chunks: impl Iterator<Item = &'a Chunk<T>> + Clone + Send,
     d_phi: &mut [T],
     d_f: &mut [T],
 ) {
-    d_phi.fill(T::ZERO);
-    d_f.fill(T::ZERO);
-    for chunk in chunks {
-        crate::real::axpy(T::ONE, &chunk.d_phi, d_phi);
-        crate::real::axpy(T::ONE, &chunk.d_f, d_f);
-    }
+    let of_f = chunks.clone();
+    join(
+        true,
+        || {
+            d_phi.fill(T::ZERO);
+            chunks.for_each(|chunk| crate::real::axpy(T::ONE, &chunk.d_phi, d_phi));
+        },
+        || {
+            d_f.fill(T::ZERO);
+            of_f.for_each(|chunk| crate::real::axpy(T::ONE, &chunk.d_f, d_f));
+        },
+    );
     if architecture.residual {
         symmetrise(&mut d_f[architecture.quadratic()], architecture.dim());
     }

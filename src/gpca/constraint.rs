@@ -4,7 +4,7 @@ use super::chunk::Chunk;
 use super::geodesic::Geodesic;
 use super::interval::{End, Interval};
 use super::settings::{Orthogonality, Settings};
-use super::work::Work;
+use super::work::{Images, Work};
 use crate::real::{Real, dot};
 
 /// A finished component as the later ones see it.
@@ -113,7 +113,7 @@ impl Constraint {
     pub fn add_cotangents<T: Real>(
         &self,
         chunk: &mut Chunk<T>,
-        earlier: &[Chunk<T>],
+        earlier: &[Images<T>],
         gap: &[T],
         m: usize,
         settings: &Settings,

@@ -3,6 +3,7 @@
 use super::geodesic::{Architecture, Geodesic};
 use super::settings::{Settings, TimeUpdate};
 use crate::nn::Adam;
+use crate::pool::join;
 use crate::real::Real;
 
 /// Rate of the meeting times relative to that of the networks where times have no rate of their own.
@@ -80,8 +81,9 @@ impl<T: Real> State<T> {
 
     /// One update of everything (Algorithm 1, line 8); `rate` is that of the networks now.
     pub(crate) fn update(&mut self, settings: &Settings, rate: f64, gradient: &mut Gradient<T>) {
-        self.adam_phi.update(rate, &gradient.phi, &mut self.geodesic.phi);
-        self.adam_f.update(rate, &gradient.f, &mut self.geodesic.f);
+        let (adam_phi, adam_f, Geodesic { phi, f, .. }) = (&mut self.adam_phi, &mut self.adam_f, &mut self.geodesic);
+        let gradients = &*gradient;
+        join(true, || adam_phi.update(rate, &gradients.phi, phi), || adam_f.update(rate, &gradients.f, f));
         let n = self.times.len();
         let time_rate = match settings.times {
             TimeUpdate::Adam(r) => r * rate / settings.rate,

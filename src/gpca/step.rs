@@ -1,6 +1,6 @@
 //! The loss of one step and its gradient (Algorithm 1, lines 4–7; D6–D8).
 
-use super::chunk::{chunks, sum_gradients};
+use super::chunk::{Chunk, chunks, sum_gradients};
 use super::constraint::{Constraint, Earlier};
 use super::data::Data;
 use super::geodesic::Architecture;
@@ -11,9 +11,12 @@ use super::state::{Gradient, State, Visit};
 use super::work::Work;
 use crate::nn::Jets;
 use crate::ot::{Divergences, Guess, Points, Report, Status, Task};
-use crate::pool::for_each;
+use crate::pool::{for_each, join, parallel};
 use crate::real::Real;
 use crate::rng::{Purpose, Stream, lattice_normals};
+
+/// A time is taken to stay where it is if it lies within this part of the last interval.
+const SURE: f64 = 0.8;
 
 /// One measure of a step.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Slot<T> {
     pub epsilon: f64,
     pub time: f64,
     pub end: Option<End>,
+    /// The solve at `time` is done.
+    solved: bool,
     pub gradient: Vec<T>,
     solver: Divergences<T>,
     pub report: Report,
@@ -71,6 +76,8 @@ pub(crate) struct Stepper<T> {
     d_eigen: Vec<T>,
     /// Rows that attained an extreme eigenvalue, and what flows to u there.
     pulls: [(usize, Vec<f64>); 2],
+    /// The interval of the last step's batch.
+    last: (f64, f64),
     order: Vec<u32>,
     epoch: usize,
 }
@@ -85,6 +92,7 @@ impl<T: Real> Stepper<T> {
             epsilon: 1.0,
             time: 0.0,
             end: None,
+            solved: false,
             gradient: vec![T::ZERO; m * d],
             solver: Divergences::default(),
             report: Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 },
@@ -101,6 +109,7 @@ impl<T: Real> Stepper<T> {
             jets: Jets::new(&architecture.f),
             d_eigen: vec![T::ZERO; architecture.f_parameters()],
             pulls: [(usize::MAX, vec![0.0; d]), (usize::MAX, vec![0.0; d])],
+            last: (0.0, 0.0),
             order: (0..n as u32).collect(),
             epoch: usize::MAX,
         }
@@ -111,15 +120,6 @@ impl<T: Real> Stepper<T> {
     pub fn draw(&mut self, data: &Data<T>, settings: &Settings, run: u32, step: usize) {
         let (seed, at) = (settings.seed, step as u32);
         let stratified = settings.sampling == Sampling::Stratified;
-        for Work { chunk, .. } in &mut self.works {
-            if stratified {
-                let d = data.dim;
-                lattice_normals(&mut Stream::new(seed, Purpose::Reference, [run, at, 0]), chunk.first, d, &mut chunk.x);
-            } else {
-                let mut stream = Stream::new(seed, Purpose::Reference, [run, at, chunk.first as u32]);
-                chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
-            }
-        }
         // Whole rounds over the measures in random order, no measure twice in a step.
         let (n, visits) = (self.order.len(), self.slots.len());
         let steps_a_round = n / visits;
@@ -129,7 +129,18 @@ impl<T: Real> Stepper<T> {
             Stream::new(seed, Purpose::Order, [run, epoch as u32, 0]).shuffle_front(&mut self.order, n);
             self.epoch = epoch;
         }
-        for (slot, &index) in self.slots.iter_mut().zip(&self.order[place * visits..]) {
+        let visited = &self.order[place * visits..];
+        let draw_x = |_, Work { chunk, .. }: &mut Work<T>| {
+            if stratified {
+                let d = data.dim;
+                lattice_normals(&mut Stream::new(seed, Purpose::Reference, [run, at, 0]), chunk.first, d, &mut chunk.x);
+            } else {
+                let mut stream = Stream::new(seed, Purpose::Reference, [run, at, chunk.first as u32]);
+                chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
+            }
+        };
+        let draw_y = |k: usize, slot: &mut Slot<T>| {
+            let index = visited[k];
             slot.index = index as usize;
             let mut stream = Stream::new(seed, Purpose::Measure, [run, at, index]);
             let source = &data.sources[slot.index];
@@ -139,7 +150,9 @@ impl<T: Real> Stepper<T> {
                 source.draw(&mut stream, &mut slot.y);
             }
             slot.epsilon = data.epsilon(&settings.sinkhorn.epsilon, &slot.y);
-        }
+        };
+        let Stepper { works, slots, .. } = self;
+        join(true, || for_each(works, true, draw_x), || for_each(slots, true, draw_y));
     }
 
     /// The gradient at the present draw; `value` asks for the divergence itself too.
@@ -148,25 +161,48 @@ impl<T: Real> Stepper<T> {
         let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
         let share = 1.0 / self.slots.len() as f64;
 
+        // A time well inside the last interval is hardly ever clipped: its solve need not wait for this interval, and keeps
+        // company with the Hessians. On one worker those are cheaper right after the forward pass.
+        let sure = |t: f64| parallel() && SURE * self.last.0 < t && t < SURE * self.last.1;
+        for slot in &mut self.slots {
+            slot.time = state.times[slot.index];
+            slot.solved = sure(slot.time);
+        }
+        let ahead = self.slots.iter().any(|slot| slot.solved);
         // u_k = φ(x_k), v_k = ∇f(u_k), the Hessians and their extreme eigenvalues.
+        let spectrum = |work: &mut Work<T>| work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
         for_each(&mut self.works, true, |_, work| {
-            work.chunk.forward(geodesic);
-            work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
-            for (old, e) in work.earlier.iter_mut().zip(earlier) {
-                old.x.copy_from_slice(&work.chunk.x);
-                old.forward(&e.geodesic);
+            work.forward(geodesic, earlier);
+            if !ahead {
+                spectrum(work);
             }
         });
+        if ahead {
+            let Stepper { works, slots, .. } = self;
+            slots.iter_mut().filter(|slot| slot.solved).for_each(|slot| slot.place(works));
+            let solve = |_, slot: &mut Slot<T>| {
+                if slot.solved {
+                    slot.solve(settings, value);
+                }
+            };
+            join(true, || for_each(slots, true, solve), || for_each(works, true, |_, work| spectrum(work)));
+        }
         // Line 5: the interval of the batch, and t' inside it.
         let (low, high) = extremes(&self.works);
         let interval = Interval::new(low.value, high.value, settings.margin);
         let mut finite = low.value.is_finite() && high.value.is_finite();
-        for slot in &mut self.slots {
-            (slot.time, slot.end) = interval.clip(state.times[slot.index]);
-        }
+        self.last = interval.ends();
         // Lines 6 and 7: z_k = u_k + t' v_k, and G = ∂S_ε(z, y)/∂z (D5).
         let works = &self.works;
-        for_each(&mut self.slots, true, |_, slot| slot.solve(works, settings, value));
+        for_each(&mut self.slots, true, |_, slot| {
+            let time = slot.time;
+            (slot.time, slot.end) = interval.clip(time);
+            if !slot.solved || slot.end.is_some() {
+                slot.place(works);
+                slot.solve(settings, value);
+            }
+            slot.along = along(&slot.gradient, works);
+        });
         let speed_squared = works.iter().map(|w| crate::real::dot(&w.chunk.v, &w.chunk.v)).sum::<f64>() / m as f64;
 
         self.gradient.times.fill(0.0);
@@ -199,7 +235,7 @@ impl<T: Real> Stepper<T> {
         self.backward(state, settings);
 
         let Gradient { phi, f, times, .. } = &self.gradient;
-        finite &= phi.iter().chain(f).all(|g| g.is_finite()) && times.iter().all(|t| t.is_finite());
+        finite &= all_finite(phi) && all_finite(f) && times.iter().all(|t| t.is_finite());
         let reports = || self.slots.iter().map(|s| s.report);
         Outcome {
             divergence: value.then(|| self.slots.iter().map(|s| s.value).sum::<f64>() * share),
@@ -257,8 +293,9 @@ impl<T: Real> Stepper<T> {
             chunk.backward(&state.geodesic);
         });
         // The chunks' gradients in a fixed order.
-        sum_gradients(&state.geodesic.architecture, works.iter().map(|w| &w.chunk), &mut gradient.phi, &mut gradient.f);
-        crate::real::axpy(T::ONE, d_eigen, &mut gradient.f);
+        let Gradient { phi, f, .. } = gradient;
+        sum_gradients(&state.geodesic.architecture, works.iter().map(|w| &w.chunk), phi, f);
+        crate::real::axpy(T::ONE, d_eigen, f);
     }
 
     /// Cotangents on u and v of the last gradient, before the backward passes.
@@ -285,6 +322,11 @@ fn cotangents<T: Real>(work: &mut Work<T>, slots: &[Slot<T>], constraint: &Const
     constraint.add_cotangents(chunk, earlier, gap, settings.batch, settings);
 }
 
+/// In runs, without a branch at each number.
+fn all_finite<T: Real>(values: &[T]) -> bool {
+    values.chunks(256).all(|run| run.iter().fold(true, |all, v| all & v.is_finite()))
+}
+
 /// The chunks' smallest and largest eigenvalues.
 pub(crate) fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
     let (mut low, mut high) = (&works[0].spectrum.low, &works[0].spectrum.high);
@@ -300,8 +342,18 @@ pub(crate) fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
     (low, high)
 }
 
+/// Σ ⟨G_k, v_k⟩.
+fn along<T: Real>(gradient: &[T], works: &[Work<T>]) -> f64 {
+    let part = |Chunk { first, v, rows, .. }: &Chunk<T>| {
+        let d = v.len() / rows;
+        crate::real::dot(&gradient[first * d..][..v.len()], v)
+    };
+    works.iter().map(|w| part(&w.chunk)).sum()
+}
+
 impl<T: Real> Slot<T> {
-    fn solve(&mut self, works: &[Work<T>], settings: &Settings, value: bool) {
+    /// z_k = u_k + t' v_k.
+    fn place(&mut self, works: &[Work<T>]) {
         let t = T::from_f64(self.time);
         let d = self.y.dim();
         for Work { chunk, .. } in works {
@@ -310,6 +362,9 @@ impl<T: Real> Slot<T> {
                 *z = u + t * v;
             }
         }
+    }
+
+    fn solve(&mut self, settings: &Settings, value: bool) {
         let (x, y, epsilon) = (&self.z, &self.y, self.epsilon);
         let task = Task { x, y, epsilon, settings: &settings.sinkhorn, start: Guess::Coarse };
         if value {
@@ -319,10 +374,6 @@ impl<T: Real> Slot<T> {
         } else {
             self.report = self.solver.gradient(task, &mut self.gradient);
         }
-        self.along = works
-            .iter()
-            .map(|w| crate::real::dot(&self.gradient[w.chunk.first * d..][..w.chunk.rows * d], &w.chunk.v))
-            .sum();
     }
 }
 

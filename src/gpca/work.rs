@@ -1,8 +1,17 @@
 //! A part of a step's batch.
 
 use super::chunk::Chunk;
+use super::constraint::Earlier;
+use super::geodesic::Geodesic;
 use super::spectrum::Spectrum;
 use crate::real::Real;
+
+/// u and v of an earlier component, rows × d.
+#[derive(Clone, Debug)]
+pub(crate) struct Images<T> {
+    pub u: Vec<T>,
+    pub v: Vec<T>,
+}
 
 /// A chunk of the batch with what a step keeps beside it.
 #[derive(Clone, Debug)]
@@ -10,7 +19,7 @@ pub(crate) struct Work<T> {
     pub chunk: Chunk<T>,
     pub spectrum: Spectrum<T>,
     /// The earlier components over the same x.
-    pub earlier: Vec<Chunk<T>>,
+    pub earlier: Vec<Images<T>>,
     /// ξ_new(t_new) − ξ_old(t_old), rows × d (D8).
     pub gap: Vec<T>,
 }
@@ -18,11 +27,22 @@ pub(crate) struct Work<T> {
 impl<T: Real> Work<T> {
     /// With room for this many earlier components.
     pub fn new(chunk: Chunk<T>, earlier: usize) -> Self {
+        let zeros = vec![T::ZERO; chunk.u.len()];
         Work {
-            earlier: vec![chunk.clone(); earlier],
-            gap: vec![T::ZERO; chunk.u.len()],
+            earlier: vec![Images { u: zeros.clone(), v: zeros.clone() }; earlier],
+            gap: zeros,
             spectrum: Spectrum::default(),
             chunk,
         }
+    }
+
+    /// u and v of all components, the earlier ones first: they leave no trace in the memory of the passes.
+    pub fn forward(&mut self, geodesic: &Geodesic<T>, earlier: &[Earlier<T>]) {
+        for (images, e) in self.earlier.iter_mut().zip(earlier) {
+            self.chunk.forward(&e.geodesic);
+            images.u.copy_from_slice(&self.chunk.u);
+            images.v.copy_from_slice(&self.chunk.v);
+        }
+        self.chunk.forward(geodesic);
     }
 }

@@ -1,6 +1,7 @@
 //! Adam (Kingma and Ba, 2015).
 
 use crate::real::Real;
+use crate::simd::{Isa, Vector, dispatch};
 
 /// Moments of one parameter vector.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +29,32 @@ pub(crate) fn step_and_floor(rate: f64, updates: u64) -> [f64; 2] {
     [rate * c2.sqrt() / c1, EPSILON * c2.sqrt()]
 }
 
+dispatch! {
+    /// Both moments and the parameters, with what an update multiplies and what it adds below.
+    fn move_on<T>(step: T, floor: T, gradient: &[T], first: &mut [T], second: &mut [T], parameters: &mut [T]) = move_body;
+}
+
+// A plain loop, which the optimiser turns into the vectors of the instruction set.
+#[inline(always)]
+fn move_body<V: Vector>(
+    step: V::Scalar,
+    floor: V::Scalar,
+    gradient: &[V::Scalar],
+    first: &mut [V::Scalar],
+    second: &mut [V::Scalar],
+    parameters: &mut [V::Scalar],
+) {
+    let n = parameters.len();
+    let [b1, b2, r1, r2] = [BETA1, BETA2, 1.0 - BETA1, 1.0 - BETA2].map(V::Scalar::from_f64);
+    let (gradient, first, second) = (&gradient[..n], &mut first[..n], &mut second[..n]);
+    for k in 0..n {
+        let g = gradient[k];
+        first[k] = b1 * first[k] + r1 * g;
+        second[k] = b2 * second[k] + r2 * g * g;
+        parameters[k] -= step * first[k] / (second[k].sqrt() + floor);
+    }
+}
+
 impl<T: Real> Adam<T> {
     /// For n parameters.
     pub fn new(n: usize) -> Self {
@@ -38,12 +65,7 @@ impl<T: Real> Adam<T> {
     pub fn update(&mut self, rate: f64, gradient: &[T], parameters: &mut [T]) {
         self.updates += 1;
         let [step, floor] = step_and_floor(rate, self.updates).map(T::from_f64);
-        let [b1, b2, r1, r2] = [BETA1, BETA2, 1.0 - BETA1, 1.0 - BETA2].map(T::from_f64);
-        for (((p, &g), m), v) in parameters.iter_mut().zip(gradient).zip(&mut self.first).zip(&mut self.second) {
-            *m = b1 * *m + r1 * g;
-            *v = b2 * *v + r2 * g * g;
-            *p -= step * *m / (v.sqrt() + floor);
-        }
+        move_on(Isa::best(), step, floor, gradient, &mut self.first, &mut self.second, parameters);
     }
 
     /// The same optimiser after a change of scale `parameter ← c · parameter` of a range: moments follow, so that the

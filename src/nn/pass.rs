@@ -14,11 +14,13 @@ pub struct Pass<T> {
     pub(super) rows: usize,
     /// a_0 .. a_L, rows × width.
     pub(super) a: Vec<Vec<T>>,
-    /// σ'(z_l) and σ''(z_l); index 0 is unused.
+    /// σ'(z_l); index 0 is unused.
     pub(super) first: Vec<Vec<T>>,
+    /// σ''(z_l), and δ_l ⊙ σ''(z_l) once there is a gradient: derivatives need nothing else of the two.
     pub(super) second: Vec<Vec<T>>,
-    /// δ_l and s_l = δ_l ⊙ σ'(z_l) (D1).
-    pub(super) delta: Vec<Vec<T>>,
+    pub(super) curved: bool,
+    /// δ of one layer, the next one in its place, and s_l = δ_l ⊙ σ'(z_l) (D1).
+    pub(super) delta: Vec<T>,
     pub(super) s: Vec<Vec<T>>,
     /// ȧ_l, ż_l (D3).
     pub(super) dot_a: Vec<Vec<T>>,
@@ -54,7 +56,8 @@ impl<T: Real> Pass<T> {
             a: layers(true, true),
             first: layers(true, false),
             second: layers(potential, false),
-            delta: layers(potential, true),
+            curved: false,
+            delta: wide(potential, 1),
             s: layers(potential, false),
             dot_a: layers(potential, true),
             dot_z: layers(potential, false),
@@ -65,6 +68,7 @@ impl<T: Real> Pass<T> {
 
     /// The batch through the hidden layers; `input` is rows × d.
     pub fn forward(&mut self, mlp: &Mlp, parameters: &[T], input: &[T]) {
+        self.curved = false;
         self.a[0].copy_from_slice(input);
         for l in 1..=mlp.hidden() {
             let (n_in, n_out) = (mlp.sizes()[l - 1], mlp.sizes()[l]);
@@ -88,8 +92,8 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// Backpropagation of the last [`Pass::forward`]: adds ∂⟨cotangent, output⟩/∂parameters to `gradient` and writes
-    /// the derivative in the input to `input_gradient` unless that is empty.
+    /// Backpropagation of the last [`Pass::forward`]: writes ∂⟨cotangent, output⟩/∂parameters to `gradient`, and the
+    /// derivative in the input to `input_gradient` unless that is empty.
     pub fn backward(
         &mut self,
         mlp: &Mlp,
@@ -110,8 +114,8 @@ impl<T: Real> Pass<T> {
             }
             let bar_z = View::new(cotangent, rows, n_out);
             let below = View::new(&self.a[l - 1], rows, n_in);
-            T::gemm(&mut gradient[mlp.weights(l)], Write::Add, bar_z.t(), below);
-            slices::add_column_sums(self.isa, cotangent, &mut gradient[mlp.biases(l)]);
+            T::gemm(&mut gradient[mlp.weights(l)], Write::Replace, bar_z.t(), below);
+            slices::column_sums(self.isa, cotangent, &mut gradient[mlp.biases(l)]);
             let weights = View::new(&parameters[mlp.weights(l)], n_out, n_in);
             if l > 1 {
                 T::gemm(&mut next[..rows * n_in], Write::Replace, bar_z, weights);

@@ -239,6 +239,24 @@ fn a_dropped_term_shows_in_the_slope() {
     }
 }
 
+/// Solves done ahead of the interval, of times that are clipped or not, leave no trace.
+#[test]
+fn solves_ahead_change_nothing() {
+    let case = residual_case(1, Orthogonality::L2, false, Activation::Elu);
+    let step = |last: f64| {
+        let mut stepper = case.stepper.clone();
+        stepper.last = (-last, last);
+        let outcome = stepper.gradient(&case.state, &case.earlier, &case.settings, true);
+        (outcome, stepper.gradient.phi, stepper.gradient.f, stepper.gradient.times)
+    };
+    let plain = step(1.0);
+    assert_eq!(plain.0.clipped, 2);
+    // No solve, the one that stays, and those of clipped times too.
+    for last in [0.0, 1.0, 1e3] {
+        assert_eq!(crate::Pool::new(2).unwrap().run(|| step(last)), plain, "{last}");
+    }
+}
+
 /// Moving to another gauge changes neither the loss nor, up to the scale, the next update (D11 d).
 #[test]
 fn gauge_leaves_the_geodesic_alone() {
