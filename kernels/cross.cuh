@@ -7,14 +7,19 @@ struct Cross {
     SinkhornCloud x, y;
     float *f, *delta, *row_scaling, *g, *beta, *column_scaling, *r, *accepted, *accepted_r, *points, *residuals;
     double *column_parts, *row_parts;
+    Parts rows, columns;
 };
+
+// What sums over the columns of a tile are made of: a row for each factor.
+enum { FACTOR_WEIGHT, FACTOR_ONE, FACTOR_OFF, FACTOR_SCALING, FACTOR_R, FACTOR_CHANGE, FACTORS };
 
 struct SinkhornShared {
     // Pointers stand here rather than in registers, which the tiles need.
     Cross cross;
     Mixing mixing;
-    double total[TOTALS], part[SINKHORN_THREADS / 32][32];
-    float room[2 * TILE_ROWS * SINKHORN_THREADS / 32], residual[TILE_ROWS];
+    Group group;
+    double total[TOTALS], part[SINKHORN_THREADS / 32][TOTALS];
+    float room[2 * TILE_ROWS * SINKHORN_THREADS / 32], factor[FACTORS][TILE_ROWS];
 };
 static_assert(sizeof(SinkhornShared) <= SINKHORN_SHARED, "more shared memory than the host asks for");
 
@@ -34,41 +39,47 @@ static __device__ __forceinline__ Cross cross_of(const SinkhornShape& s, float* 
     c.accepted_r = c.accepted + s.m;
     c.points = c.accepted_r + s.m;
     c.residuals = c.points + MEMORY * s.m;
-    c.column_parts = sums + pair * static_cast<uint64_t>(PROBLEM_SUMS);
-    c.row_parts = c.column_parts + MOST_PARTS * COLUMN_TOTALS;
+    c.column_parts = sums + pair * cross_sums(s);
+    c.row_parts = c.column_parts + COLUMN_TOTALS * part_room(s, s.m);
+    c.rows = parts_of(s, s.n);
+    c.columns = parts_of(s, s.m);
     return c;
 }
 
 // A plain iteration at ε / κ, absorbed at once.
 static __noinline__ __device__ void anneal(const Cross& c, unsigned d, float kappa, Group& group, float* room) {
     const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n};
+    const unsigned t = threadIdx.x;
     for (uint64_t i = group.rank * static_cast<uint64_t>(TILE_ROWS); i < x.n; i += group.blocks * static_cast<uint64_t>(TILE_ROWS)) {
-        const float v = softmin_tile(x, y, c.y.log_weights, d, i, kappa, room);
-        if (threadIdx.x < TILE_ROWS && i + threadIdx.x < x.n) c.f[i + threadIdx.x] -= v / kappa;
+        softmin_tile(x, y, c.y.log_weights, d, i, kappa, room);
+        if (t < TILE_ROWS && i + t < x.n) c.f[i + t] -= softmin_value(room, t) / kappa;
     }
-    sync(group);
+    group_sync(group);
     for (uint64_t j = group.rank * static_cast<uint64_t>(TILE_ROWS); j < y.n; j += group.blocks * static_cast<uint64_t>(TILE_ROWS)) {
-        const float v = softmin_tile(y, x, c.x.log_weights, d, j, kappa, room);
-        if (threadIdx.x < TILE_ROWS && j + threadIdx.x < y.n) c.g[j + threadIdx.x] -= v / kappa;
+        softmin_tile(y, x, c.x.log_weights, d, j, kappa, room);
+        if (t < TILE_ROWS && j + t < y.n) c.g[j + t] -= softmin_value(room, t) / kappa;
     }
-    sync(group);
+    group_sync(group);
 }
 
 // δ, and Σ a δ in parts.
 static __noinline__ __device__ void rows(const Cross& c, unsigned d, const Group& group, float* room) {
     const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n};
-    const uint64_t size = part_rows(x.n);
-    for (unsigned part = group.rank; part < part_count(x.n); part += group.blocks) {
+    const uint64_t size = c.rows.rows;
+    for (unsigned part = group.rank; part < c.rows.count; part += group.blocks) {
         double dual = 0.0;
-        for (uint64_t first = part * size; first < earlier((part + 1) * size, x.n); first += TILE_ROWS) {
-            const float v = softmin_tile(x, y, c.column_scaling, d, first, 1.0f, room);
+        const uint64_t end = earlier((part + 1) * size, x.n);
+        for (uint64_t first = part * size; first < end; first += TILE_ROWS) {
+            softmin_tile(x, y, c.column_scaling, d, first, 1.0f, room);
             if (threadIdx.x < 32) {
                 const uint64_t i = first + threadIdx.x;
                 double term = 0.0;
                 if (threadIdx.x < TILE_ROWS && i < x.n) {
+                    const float weight = c.x.weights[i], log_weight = c.x.log_weights[i];
+                    const float v = softmin_value(room, threadIdx.x);
                     c.delta[i] = -v;
-                    c.row_scaling[i] = c.x.log_weights[i] - v;
-                    if (c.x.weights[i] > 0.0f) term = -static_cast<double>(c.x.weights[i]) * v;
+                    c.row_scaling[i] = log_weight - v;
+                    if (weight > 0.0f) term = -static_cast<double>(weight) * v;
                 }
                 dual += tile_total(term);
             }
@@ -77,41 +88,52 @@ static __noinline__ __device__ void rows(const Cross& c, unsigned d, const Group
     }
 }
 
-// r and, in parts, the sums over columns: one lane a sum. A column without mass counts nowhere; its r + G is the
-// potential that extends G.
+// r and, in parts, the sums over columns: one lane a sum, of a weight and two factors. A column without mass counts
+// nowhere; its r + G is the potential that extends G.
 static __noinline__ __device__ void columns(const Cross& c, unsigned d, const Group& group, SinkhornShared& shared) {
     const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n};
-    const uint64_t size = part_rows(y.n), m = y.n;
+    const uint64_t size = c.columns.rows, m = y.n;
     const int q = threadIdx.x;
-    const int old = q >= TOTAL_RIGHT && q < TOTAL_NEW_RIGHT ? (q - TOTAL_RIGHT) % MEMORY : -1;
-    for (unsigned part = group.rank; part < part_count(m); part += group.blocks) {
+    // Factors of this lane's sum; `old`: a residual of the history stands for the first.
+    const bool old = q >= TOTAL_RIGHT && q < TOTAL_NEW_RIGHT;
+    const float* residuals = c.residuals + (old ? (q - TOTAL_RIGHT) % MEMORY : 0) * m;
+    const int one = q == TOTAL_ERROR ? FACTOR_OFF : q == TOTAL_SCALING ? FACTOR_SCALING : q == TOTAL_GAIN ? FACTOR_R : FACTOR_CHANGE;
+    const int two = q < TOTAL_RIGHT ? FACTOR_ONE : q < TOTAL_GRAM || q == TOTAL_NEW_RIGHT ? FACTOR_R : FACTOR_CHANGE;
+    auto& factor = shared.factor;
+    for (unsigned part = group.rank; part < c.columns.count; part += group.blocks) {
         double sum = 0.0;
-        for (uint64_t first = part * size; first < earlier((part + 1) * size, m); first += TILE_ROWS) {
-            const float v = softmin_tile(y, x, c.row_scaling, d, first, 1.0f, shared.room);
-            const uint64_t j = first + threadIdx.x;
-            if (threadIdx.x < TILE_ROWS && j < m) shared.residual[threadIdx.x] = c.r[j] = -v - c.beta[j];
-            __syncthreads();
-            if (q >= COLUMN_TOTALS) continue;
-            const unsigned count = static_cast<unsigned>(earlier(TILE_ROWS, m - first));
-            for (unsigned k = 0; k < count; ++k) {
-                const uint64_t at = first + k;
-                const double b = c.y.weights[at];
-                if (b == 0.0) continue;
-                const float r = shared.residual[k], change = r - c.accepted_r[at];
-                if (q == TOTAL_ERROR) {
-                    sum += b * fabsf(exp2f(-r) - 1.0f);
-                } else if (q == TOTAL_SCALING) {
-                    sum += b * c.beta[at];
-                } else if (q == TOTAL_GAIN) {
-                    sum += b * r;
-                } else if (q == TOTAL_SPAN) {
-                    const double span = fabsf(c.beta[at]);
-                    sum = span <= sum ? sum : span;
-                } else {
-                    const float first_factor = old >= 0 ? c.residuals[old * m + at] : change;
-                    sum += b * first_factor * (q < TOTAL_GRAM || q == TOTAL_NEW_RIGHT ? r : change);
-                }
+        const uint64_t end = earlier((part + 1) * size, m);
+        for (uint64_t first = part * size; first < end; first += TILE_ROWS) {
+            softmin_tile(y, x, c.row_scaling, d, first, 1.0f, shared.room);
+            if (q >= 32) continue;
+            // All loads first, so that they take one latency together, and that beside softmin_value.
+            const int count = static_cast<int>(earlier(TILE_ROWS, m - first));
+            float residual[TILE_ROWS];
+#pragma unroll
+            for (int k = 0; k < TILE_ROWS; ++k) residual[k] = old && k < count ? residuals[first + k] : 0.0f;
+            if (q < TILE_ROWS) {
+                const uint64_t j = first + (q < count ? q : 0);
+                const float weight = q < count ? c.y.weights[j] : 0.0f, beta = c.beta[j], accepted_r = c.accepted_r[j];
+                const float r = -softmin_value(shared.room, q) - beta;
+                if (q < count) c.r[j] = r;
+                factor[FACTOR_WEIGHT][q] = weight;
+                factor[FACTOR_ONE][q] = 1.0f;
+                factor[FACTOR_OFF][q] = fabsf(exp2f(-r) - 1.0f);
+                factor[FACTOR_SCALING][q] = beta;
+                factor[FACTOR_R][q] = r;
+                factor[FACTOR_CHANGE][q] = r - accepted_r;
             }
+            __syncwarp();
+#pragma unroll
+            for (int k = 0; k < TILE_ROWS; ++k) {
+                const double weight = factor[FACTOR_WEIGHT][k];
+                const float at = old ? residual[k] : factor[one][k];
+                const double more = sum + weight * at * factor[two][k], span = fabsf(factor[FACTOR_SCALING][k]);
+                const double next = q != TOTAL_SPAN ? more : span <= sum ? sum : span;
+                sum = weight > 0.0 ? next : sum;
+            }
+            // The factors are taken before the next tile's come.
+            __syncwarp();
         }
         if (q < COLUMN_TOTALS) c.column_parts[part * COLUMN_TOTALS + q] = sum;
     }
@@ -119,62 +141,82 @@ static __noinline__ __device__ void columns(const Cross& c, unsigned d, const Gr
 
 // The totals over the parts, in a fixed order; every block of the group finds the same.
 static __noinline__ __device__ void add_parts(const Cross& c, SinkhornShared& shared) {
-    const unsigned q = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    // Read ahead: with 128 parts all of a lane's numbers are on their way together.
+    constexpr unsigned WARPS = SINKHORN_THREADS / 32, AHEAD = 16;
+    const unsigned q = threadIdx.x % 32, warp = threadIdx.x / 32, stride = q < COLUMN_TOTALS ? COLUMN_TOTALS : 1;
+    const unsigned count = q < COLUMN_TOTALS ? c.columns.count : q == TOTAL_ROWS ? c.rows.count : 0;
+    const double* from = q < COLUMN_TOTALS ? c.column_parts + q : c.row_parts;
     double sum = 0.0;
-    if (q < COLUMN_TOTALS) {
-        for (unsigned part = warp; part < part_count(c.y.n); part += warps) {
-            const double v = c.column_parts[part * COLUMN_TOTALS + q];
-            sum = q != TOTAL_SPAN ? sum + v : v <= sum ? sum : v;
+    for (unsigned first = warp; first < count; first += AHEAD * WARPS) {
+        double v[AHEAD];
+#pragma unroll
+        for (unsigned u = 0; u < AHEAD; ++u) v[u] = first + u * WARPS < count ? from[(first + u * WARPS) * stride] : 0.0;
+        // Lanes part ways once, not at every number.
+        if (q != TOTAL_SPAN) {
+#pragma unroll
+            for (unsigned u = 0; u < AHEAD; ++u) sum += v[u];
+        } else {
+#pragma unroll
+            for (unsigned u = 0; u < AHEAD; ++u) sum = v[u] <= sum ? sum : v[u];
         }
-    } else if (q == TOTAL_ROWS) {
-        for (unsigned part = warp; part < part_count(c.x.n); part += warps) sum += c.row_parts[part];
     }
-    shared.part[warp][q] = sum;
+    if (q < TOTALS) shared.part[warp][q] = sum;
     __syncthreads();
     if (threadIdx.x < TOTALS) {
-        double total = shared.part[0][q];
-        for (unsigned w = 1; w < warps; ++w) {
+        double most = 0.0;
+        sum = 0.0;
+#pragma unroll
+        for (unsigned w = 0; w < WARPS; ++w) {
             const double v = shared.part[w][q];
-            total = q != TOTAL_SPAN ? total + v : v <= total ? total : v;
+            sum += v;
+            most = v <= most ? most : v;
         }
-        shared.total[q] = total;
+        shared.total[q] = q == TOTAL_SPAN ? most : sum;
     }
     __syncthreads();
 }
 
-// Moves the block's own columns as decided. Where β leaves its range: *wide ← the iteration.
-static __noinline__ __device__ void step(const Cross& c, const Group& group, const Mixing& s, unsigned* wide) {
-    const uint64_t size = part_rows(c.y.n), m = c.y.n;
-    for (unsigned part = group.rank; part < part_count(m); part += group.blocks) {
+// Moves the block's own columns as decided. Where β leaves its range the flag is raised.
+static __noinline__ __device__ void step(const Cross& c, Group& group, const Mixing& s) {
+    const uint64_t size = c.columns.rows, m = c.y.n;
+    for (unsigned part = group.rank; part < c.columns.count; part += group.blocks) {
         const uint64_t end = earlier((part + 1) * size, m);
         for (uint64_t j = part * size + threadIdx.x; j < end; j += blockDim.x) {
-            if (c.y.weights[j] == 0.0f) continue;
-            const float beta = c.beta[j], r = c.r[j];
+            // All loads first: they take one latency together.
+            const float weight = c.y.weights[j], log_weight = c.y.log_weights[j], beta = c.beta[j], r = c.r[j];
+            const float accepted = c.accepted[j], accepted_r = c.accepted_r[j];
+            float point[MEMORY];
+#pragma unroll
+            for (int k = 0; k < MEMORY; ++k) point[k] = s.mix && k < s.len ? c.points[k * m + j] : 0.0f;
+            if (weight == 0.0f) continue;
             float next = beta + r;
             if (s.step == STEP_BACK) {
-                next = c.accepted[j] + c.accepted_r[j];
+                next = accepted + accepted_r;
             } else if (s.step == STEP_ON) {
+                const float change = r - accepted_r, newest = beta - accepted + change;
                 if (s.push >= 0) {
-                    const float change = r - c.accepted_r[j];
                     c.residuals[s.push * m + j] = change;
-                    c.points[s.push * m + j] = beta - c.accepted[j] + change;
+                    c.points[s.push * m + j] = newest;
                 }
                 c.accepted[j] = beta;
                 c.accepted_r[j] = r;
-                if (s.mix)
-                    for (int k = 0; k < s.len; ++k) next -= s.c[k] * c.points[k * m + j];
-                if (!(fabsf(next) < LARGEST)) *wide = s.iterations;
+                if (s.mix) {
+#pragma unroll
+                    for (int k = 0; k < MEMORY; ++k)
+                        if (k < s.len) next -= s.c[k] * (k == s.push ? newest : point[k]);
+                }
+                if (!(fabsf(next) < LARGEST)) group.raise = 1;
             }
             c.beta[j] = next;
-            c.column_scaling[j] = c.y.log_weights[j] + next;
+            c.column_scaling[j] = log_weight + next;
         }
     }
 }
 
 // Cuts back a step that went too far, and absorbs a β that has become large: F + δ, G + β, β = 0.
 static __noinline__ __device__ void mend(const Cross& c, const Group& group, bool cut, bool absorb) {
-    uint64_t size = part_rows(c.y.n);
-    for (unsigned part = group.rank; part < part_count(c.y.n); part += group.blocks) {
+    uint64_t size = c.columns.rows;
+    for (unsigned part = group.rank; part < c.columns.count; part += group.blocks) {
         const uint64_t end = earlier((part + 1) * size, c.y.n);
         for (uint64_t j = part * size + threadIdx.x; j < end; j += blockDim.x) {
             if (c.y.weights[j] == 0.0f) continue;
@@ -190,8 +232,8 @@ static __noinline__ __device__ void mend(const Cross& c, const Group& group, boo
         }
     }
     if (!absorb) return;
-    size = part_rows(c.x.n);
-    for (unsigned part = group.rank; part < part_count(c.x.n); part += group.blocks) {
+    size = c.rows.rows;
+    for (unsigned part = group.rank; part < c.rows.count; part += group.blocks) {
         const uint64_t end = earlier((part + 1) * size, c.x.n);
         for (uint64_t i = part * size + threadIdx.x; i < end; i += blockDim.x) c.f[i] += c.delta[i];
     }

@@ -16,7 +16,7 @@ enum { STEP_STOP, STEP_BACK, STEP_PLAIN, STEP_ON };
 enum { CONVERGED, MAX_ITERATIONS, DIVERGED };
 
 struct Mixing {
-    double gram[MEMORY * MEMORY], right[MEMORY];
+    double gram[MEMORY * MEMORY];
     double accepted_dual, accepted_error, gain, best, error;
     float c[MEMORY];
     int len, head, linked, mixed, wait, penalty, age;
@@ -39,7 +39,7 @@ static __device__ __forceinline__ void mixing_reset(Mixing& s) {
     s.iterations = 0;
 }
 
-// Ends the solve, or chooses the step and its place in the history, up to the coefficients. One thread.
+// Ends the solve, or chooses the step and its place in the history; the numbers there are mixing_solve's. One thread.
 static __noinline__ __device__ void mixing_choose(Mixing& s, const double* total, double tolerance, unsigned max_iterations) {
     const double error = total[TOTAL_ERROR], dual = total[TOTAL_SCALING] + total[TOTAL_ROWS];
     s.error = error;
@@ -73,10 +73,6 @@ static __noinline__ __device__ void mixing_choose(Mixing& s, const double* total
     if (s.linked) {
         s.push = s.head;
         if (s.len < MEMORY) s.len += 1;
-        for (int k = 0; k < s.len; ++k) {
-            const double value = k == s.head ? total[TOTAL_NEW_GRAM] : total[TOTAL_GRAM + k];
-            s.gram[k * MEMORY + s.head] = s.gram[s.head * MEMORY + k] = value;
-        }
         s.head = (s.head + 1) % MEMORY;
     }
     s.accepted_dual = dual;
@@ -89,37 +85,51 @@ static __noinline__ __device__ void mixing_choose(Mixing& s, const double* total
         s.linked = 0;
     } else if (s.len > 0) {
         s.mix = 1;
-        for (int k = 0; k < s.len; ++k) s.right[k] = k == s.push ? total[TOTAL_NEW_RIGHT] : total[TOTAL_RIGHT + k];
     }
 }
 
-// (gram + ridge) c = right by elimination, lane i holding row i: ten steps of one division. The pivots are those of
-// Cholesky; if one is not positive, or a coefficient is out of bounds, the step stays plain. One warp.
-static __noinline__ __device__ void mixing_solve(Mixing& s) {
-    const int lane = threadIdx.x % 32, len = s.len;
-    double ridge = 0.0;
-    for (int k = 0; k < len; ++k) ridge += s.gram[k * MEMORY + k];
-    ridge *= 1e-8 / len;
-    double row[MEMORY], right = lane < len ? s.right[lane] : 0.0, inverse = 1.0;
+// Enters the newest pair's products into the history and, where columns are to be mixed, solves (gram + ridge) c = right by
+// elimination, lane i holding row i: a step and a reciprocal for each unknown. The pivots are those of Cholesky; if one is
+// not positive, or a coefficient is out of bounds, the step stays plain. One warp.
+static __noinline__ __device__ void mixing_solve(Mixing& s, const double* total) {
+    const int lane = threadIdx.x % 32, len = s.len, push = s.push, mix = s.mix;
+    const bool here = lane < len;
+    if (push >= 0 && here)
+        s.gram[lane * MEMORY + push] = s.gram[push * MEMORY + lane] = total[lane == push ? TOTAL_NEW_GRAM : TOTAL_GRAM + lane];
+    if (!mix) return;
+    __syncwarp();
+    double row[MEMORY], diagonal[MEMORY];
 #pragma unroll
     for (int j = 0; j < MEMORY; ++j) {
-        const double extra = lane == j ? (j < len ? ridge : 1.0) : 0.0;
-        row[j] = (lane < len && j < len ? s.gram[lane * MEMORY + j] : 0.0) + extra;
+        row[j] = here && j < len ? s.gram[lane * MEMORY + j] : 0.0;
+        diagonal[j] = j < len ? s.gram[j * MEMORY + j] : 0.0;
     }
+    double right = here ? total[lane == push ? TOTAL_NEW_RIGHT : TOTAL_RIGHT + lane] : 0.0, inverse = 1.0;
+    double ridge = 0.0;
+#pragma unroll
+    for (int j = 0; j < MEMORY; j += 2) ridge += diagonal[j] + diagonal[j + 1];
+    ridge *= 1e-8 * reciprocal(len);
+#pragma unroll
+    for (int j = 0; j < MEMORY; ++j)
+        if (lane == j) row[j] += ridge;
     int good = 1;
 #pragma unroll
     for (int k = 0; k < MEMORY; ++k) {
-        const double pivot = __shfl_sync(0xffffffffu, row[k], k);
-        good &= pivot > 0.0;
-        const double inverted = 1.0 / pivot;
-        if (lane == k) inverse = inverted;
-        const double factor = lane == k ? 0.0 : row[k] * inverted;
+        if (k < len) {
+            const double pivot = __shfl_sync(0xffffffffu, row[k], k);
+            good &= pivot > 0.0;
+            const double inverted = reciprocal(pivot);
+            if (lane == k) inverse = inverted;
+            const double factor = lane == k ? 0.0 : row[k] * inverted;
 #pragma unroll
-        for (int j = k + 1; j < MEMORY; ++j) row[j] -= factor * __shfl_sync(0xffffffffu, row[j], k);
-        right -= factor * __shfl_sync(0xffffffffu, right, k);
+            for (int j = k + 1; j < MEMORY; ++j) row[j] -= factor * __shfl_sync(0xffffffffu, row[j], k);
+            right -= factor * __shfl_sync(0xffffffffu, right, k);
+        }
     }
     const double c = right * inverse;
-    good = __all_sync(0xffffffffu, good && (lane >= len || fabs(c) < 1e4));
-    if (lane < len) s.c[lane] = static_cast<float>(c);
+    good = __all_sync(0xffffffffu, good && (!here || fabs(c) < 1e4));
+    if (here) s.c[lane] = static_cast<float>(c);
+    // All lanes have read what the first one writes.
+    __syncwarp();
     if (lane == 0) s.mix = s.mixed = good;
 }

@@ -17,23 +17,34 @@
 //   every eighth point first     22 / 25 (+ 15)     33 / 38 (+ 26; small ones, with all their barriers)
 // So on such clouds it wins little; it is there for those that are far apart or in pieces.
 //
-// Floor for n = m = 1,024, d = 3 on 132 multiprocessors at 1.7 GHz: 2.1 million exponentials an iteration at 16 a cycle are
-// 0.6 µs; 15 other instructions an entry at 128 a cycle 1.1 µs, beside them; 5 MB from L2 (20 KB a tile) 1 µs, beside them;
-// three barriers of the order of 1 µs each; the mixing's elimination, ten dependent divisions in f64, about 1 µs. So 5 µs an
-// iteration and, with 20 to 30 of them, 0.15 ms a solve: bound by latency. Entries kept in shared memory would save less than
-// 1 µs of an iteration. Larger problems, and many at once, are bound by the instructions. Not measured yet.
+// What an iteration of n = m = 1,024, d = 3 consists of on an H100 (132 multiprocessors, 1.7 GHz), alone: estimates from the
+// compiled instructions and usual latencies, nothing of it measured. 128 blocks of 8 warps, a tile of 8 rows each: two
+// warps a scheduler, so that latencies hide badly.
+//   rows      a tile's 20 KB from L2, nothing stays in L1 over a barrier                           0.3 µs
+//             15 instructions an entry, lanes' exchanges: 1,300 issue cycles a scheduler            0.8
+//             exchanges' latency, warps' values, a block barrier or two, what comes of them         0.3
+//   columns   the same, and the sums of 8 columns: loaded beside the warps' values, added in f64    1.7
+//   barriers  three: writes out, an atomic, the poll of it, each a way to L2 and some back          3 · 0.6 to 1
+//   totals    128 parts of 27 numbers, 27 KB from L2 to every block, all under way together         0.4
+//   mixing    decision 0.1; up to 10 eliminations of some 150 cycles, one warp                      0.2 to 1
+//   step      one latency of L2                                                                     0.3
+// Together 6 to 8 µs: 0.15 to 0.3 ms a solve of 20 to 30 iterations after 8 or 9 halvings of 4 to 5 µs. Were there latencies
+// of barriers alone, 4 µs. While (x, x) runs beside it on some multiprocessors, phases there are longer. Two ways to less were
+// not taken: every block moving all columns itself saves a barrier, but reads 56 KB more; coordinates kept in shared memory
+// or history there save some 0.3 µs each where a block has one tile. Both would be second ways through the code.
+// Larger problems, and many at once, are bound by the instructions.
 #include "cross.cuh"
 
-// The clouds of every pair moved and scaled, logarithms of weights, the spread of the pair, counters at 0. Grid (any,
-// pairs), SINKHORN_THREADS threads. Every block finds ȳ for itself.
+// The clouds of every pair moved and scaled, logarithms of weights, the spread of the pair, groups' counters at 0. Grid
+// (any, pairs), SINKHORN_THREADS threads. Every block finds ȳ for itself.
 KERNEL sinkhorn_clouds(SinkhornShape s, const float* __restrict__ x, const float* __restrict__ y,
                        const float* __restrict__ a, const float* __restrict__ b, const double* __restrict__ epsilon,
-                       float* __restrict__ work, double* __restrict__ spread, unsigned* __restrict__ counters,
-                       unsigned counts) {
+                       float* __restrict__ work, double* __restrict__ spread, uint64_t* __restrict__ counters,
+                       unsigned groups) {
     __shared__ double room[SINKHORN_THREADS / 32];
     const unsigned pair = blockIdx.y, d = s.d, threads = blockDim.x * gridDim.x, me = blockIdx.x * blockDim.x + threadIdx.x;
     if (blockIdx.x == 0 && pair == 0)
-        for (unsigned k = threadIdx.x; k < counts; k += blockDim.x) counters[k] = 0;
+        for (unsigned k = threadIdx.x; k < groups; k += blockDim.x) counters[k * COUNTER_STRIDE] = 0;
     const double factor = 1.0 / sqrt(epsilon[pair] * 0.69314718055994530942);
     const float* from[2] = {x + pair * s.n * d, y + pair * s.m * d};
     const float* weights[2] = {a + pair * s.n, b + pair * s.m};
@@ -98,11 +109,11 @@ static __device__ __forceinline__ void report(const SinkhornResult& to, unsigned
 }
 
 static __device__ void solve_cross(const SinkhornShape& s, float* work, double* sums, double unit, double spread,
-                                   unsigned pair, unsigned* wide, Group& group, const SinkhornResult& to,
-                                   SinkhornShared& shared) {
+                                   unsigned pair, const SinkhornResult& to, SinkhornShared& shared) {
     if (threadIdx.x == 0) shared.cross = cross_of(s, work, sums, pair);
     __syncthreads();
     const Cross& c = shared.cross;
+    Group& group = shared.group;
     float *f_out = to.potentials + pair * (2 * s.n + s.m), *g_out = f_out + s.n;
     const uint64_t threads = static_cast<uint64_t>(group.blocks) * blockDim.x, me = group.rank * static_cast<uint64_t>(blockDim.x) + threadIdx.x;
     for (uint64_t i = me; i < s.n; i += threads) c.f[i] = s.kept ? start_at(f_out[i], unit) : 0.0f;
@@ -113,7 +124,7 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
     }
     Mixing& mixing = shared.mixing;
     if (threadIdx.x == 0) mixing_reset(mixing);
-    sync(group);
+    group_sync(group);
     if (!s.kept) {
         float kappa = 1.0f;
         for (int level = 0; level < 40 && spread * kappa > 2.0; ++level) kappa *= 0.5f;
@@ -121,20 +132,20 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
     }
     for (;;) {
         rows(c, s.d, group, shared.room);
-        sync(group);
+        group_sync(group);
         columns(c, s.d, group, shared);
-        sync(group);
+        group_sync(group);
         add_parts(c, shared);
         if (threadIdx.x < 32) {
             if (threadIdx.x == 0) mixing_choose(mixing, shared.total, s.tolerance, s.max_iterations);
             __syncwarp();
-            if (mixing.mix) mixing_solve(mixing);
+            mixing_solve(mixing, shared.total);
         }
         __syncthreads();
         if (mixing.step == STEP_STOP) break;
-        step(c, group, mixing, wide);
-        sync(group);
-        const bool cut = *static_cast<volatile unsigned*>(wide) == mixing.iterations, absorb = shared.total[TOTAL_SPAN] > WIDEST;
+        step(c, group, mixing);
+        group_sync(group);
+        const bool cut = group.flag, absorb = shared.total[TOTAL_SPAN] > WIDEST;
         if (cut || absorb) {
             mend(c, group, cut, absorb);
             if (threadIdx.x == 0) {
@@ -144,7 +155,7 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
                     mixing.mixed = 0;
                 }
             }
-            sync(group);
+            group_sync(group);
         }
     }
     for (uint64_t i = me; i < s.n; i += threads) f_out[i] = static_cast<float>(unit * (static_cast<double>(c.f[i]) + c.delta[i]));
@@ -165,16 +176,18 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
 // OT_ε(x, x), or (y, y): β ← ½ (β + δ). A part of the rows is a block's, its error goes by turns to two places: one
 // barrier an iteration.
 static __device__ void solve_self(const SinkhornShape& s, float* work, double* sums, double unit, unsigned problem,
-                                  Group& group, const SinkhornResult& to, SinkhornShared& shared) {
+                                  const SinkhornResult& to, SinkhornShared& shared) {
+    Group& group = shared.group;
     const unsigned pair = problem % s.pairs;
     const bool own = problem < s.pairs;
     float* kept = to.potentials + pair * (2 * s.n + s.m) + s.n + s.m;
     const SinkhornCloud cloud = cloud_of(s, work, pair, own ? 0 : 1);
-    const uint64_t n = cloud.n, size = part_rows(n);
+    const uint64_t n = cloud.n;
+    const Parts cut = parts_of(s, n);
     float* from = work + s.pairs * (clouds_size(s) + cross_size(s)) + pair * selves_size(s) + (own ? 0 : 6 * s.n);
     float *none = from, *delta = from + n, *beta[2] = {delta + n, delta + 2 * n}, *scaling[2] = {delta + 3 * n, delta + 4 * n};
-    double* parts[2] = {sums + (s.pairs + problem) * static_cast<uint64_t>(PROBLEM_SUMS)};
-    parts[1] = parts[0] + MOST_PARTS;
+    double* parts[2] = {sums + s.pairs * cross_sums(s) + problem * self_sums(s)};
+    parts[1] = parts[0] + cut.count;
     const uint64_t threads = static_cast<uint64_t>(group.blocks) * blockDim.x, me = group.rank * static_cast<uint64_t>(blockDim.x) + threadIdx.x;
     for (uint64_t i = me; i < n; i += threads) {
         const float start = s.kept && own ? start_at(kept[i], unit) : 0.0f;
@@ -182,32 +195,34 @@ static __device__ void solve_self(const SinkhornShape& s, float* work, double* s
         beta[0][i] = start;
         scaling[0][i] = cloud.log_weights[i] + start;
     }
-    sync(group);
+    group_sync(group);
     const SinkhornSide side{cloud.axes, none, n};
     unsigned turn = 0, iterations = 0, status;
     double error;
     for (;; turn ^= 1) {
-        for (unsigned part = group.rank; part < part_count(n); part += group.blocks) {
+        for (unsigned part = group.rank; part < cut.count; part += group.blocks) {
             double sum = 0.0;
-            for (uint64_t first = part * size; first < earlier((part + 1) * size, n); first += TILE_ROWS) {
-                const float v = softmin_tile(side, side, scaling[turn], s.d, first, 1.0f, shared.room);
+            const uint64_t end = earlier((part + 1) * cut.rows, n);
+            for (uint64_t first = part * cut.rows; first < end; first += TILE_ROWS) {
+                softmin_tile(side, side, scaling[turn], s.d, first, 1.0f, shared.room);
                 if (threadIdx.x < 32) {
                     const uint64_t i = first + threadIdx.x;
                     double term = 0.0;
                     if (threadIdx.x < TILE_ROWS && i < n) {
-                        const float b = beta[turn][i], next = 0.5f * (b - v);
+                        const float b = beta[turn][i], weight = cloud.weights[i], log_weight = cloud.log_weights[i];
+                        const float v = softmin_value(shared.room, threadIdx.x), next = 0.5f * (b - v);
                         delta[i] = -v;
                         beta[turn ^ 1][i] = next;
-                        scaling[turn ^ 1][i] = cloud.log_weights[i] + next;
-                        if (cloud.weights[i] > 0.0f) term = static_cast<double>(cloud.weights[i]) * fabsf(exp2f(b + v) - 1.0f);
+                        scaling[turn ^ 1][i] = log_weight + next;
+                        if (weight > 0.0f) term = static_cast<double>(weight) * fabsf(exp2f(b + v) - 1.0f);
                     }
                     sum += tile_total(term);
                 }
             }
             if (threadIdx.x == 0) parts[turn][part] = sum;
         }
-        sync(group);
-        error = group_total(parts[turn], part_count(n), shared.part[0]);
+        group_sync(group);
+        error = group_total(parts[turn], cut.count, shared.part[0]);
         iterations += 1;
         status = error <= s.tolerance ? CONVERGED : error != error ? DIVERGED : MAX_ITERATIONS;
         if (status != MAX_ITERATIONS || iterations >= s.max_iterations) break;
@@ -223,11 +238,10 @@ static __device__ void solve_self(const SinkhornShape& s, float* work, double* s
         mean_tile(side, side, scaling[turn], delta, s.d, i, to.means + (2 * pair + 1) * n * s.d, shared.room);
 }
 
-// Blocks are dealt to groups, groups to problems in turn. `counters` holds a barrier for each group, then a flag for each
-// pair; sinkhorn_clouds cleared them.
+// Blocks are dealt to groups, groups to problems in turn. `counters` holds one for each group; sinkhorn_clouds cleared them.
 extern "C" __global__ void __launch_bounds__(SINKHORN_THREADS, 2)
     sinkhorn_solve(SinkhornShape s, const double* epsilon, const double* spread, float* work, double* sums,
-                   unsigned* counters, double* numbers, unsigned* marks, float* potentials, float* means) {
+                   uint64_t* counters, double* numbers, unsigned* marks, float* potentials, float* means) {
     DYN_SHARED(SinkhornShared, memory);
     SinkhornShared& shared = *memory;
     const SinkhornResult to{numbers, marks, potentials, means};
@@ -235,18 +249,21 @@ extern "C" __global__ void __launch_bounds__(SINKHORN_THREADS, 2)
     const bool cross = block < crosses;
     const unsigned blocks = cross ? s.cross_blocks : s.self_blocks, place = cross ? block : block - crosses;
     const unsigned index = place / blocks;
-    Group group{counters + (cross ? index : s.cross_groups + index), 0, place % blocks, blocks};
-    unsigned* wide = counters + s.cross_groups + s.self_groups;
+    if (threadIdx.x == 0) {
+        const unsigned number = cross ? index : s.cross_groups + index;
+        group_begin(shared.group, counters + static_cast<uint64_t>(number) * COUNTER_STRIDE, place % blocks, blocks);
+    }
+    __syncthreads();
     if (cross) {
         for (unsigned pair = index; pair < s.pairs; pair += s.cross_groups) {
             const double unit = epsilon[pair] * 0.69314718055994530942;
-            solve_cross(s, work, sums, unit, spread[pair], pair, wide + pair, group, to, shared);
+            solve_cross(s, work, sums, unit, spread[pair], pair, to, shared);
             __syncthreads();
         }
     } else {
         for (unsigned problem = index; problem < s.selves; problem += s.self_groups) {
             const double unit = epsilon[problem % s.pairs] * 0.69314718055994530942;
-            solve_self(s, work, sums, unit, problem, group, to, shared);
+            solve_self(s, work, sums, unit, problem, to, shared);
             __syncthreads();
         }
     }

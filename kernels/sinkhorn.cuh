@@ -1,14 +1,12 @@
 // Memory of the Sinkhorn kernels and the sums over a group of blocks.
 #pragma once
-#include "softmin.cuh"
+#include "group.cuh"
 #include "mixing.cuh"
+#include "reduce.cuh"
+#include "softmin.cuh"
 
-#define SINKHORN_THREADS 256
 // Dynamic shared memory of sinkhorn_solve.
 #define SINKHORN_SHARED 4096
-// Sums over columns or rows are cut in at most so many parts, whatever the number of blocks.
-#define MOST_PARTS 256
-#define PROBLEM_SUMS (MOST_PARTS * TOTALS)
 
 // Twin: cuda::sinkhorn::Shape.
 struct SinkhornShape {
@@ -19,6 +17,8 @@ struct SinkhornShape {
     // Groups and blocks of a group, for the problems (x, y) and for the others.
     uint32_t cross_groups, cross_blocks, self_groups, self_blocks;
     uint32_t max_iterations;
+    // Sums over columns or rows are cut in at most so many parts, whatever the number of blocks.
+    uint32_t most_parts;
     // Weights are given; start at the potentials that are there.
     uint32_t weighted, kept;
 };
@@ -41,22 +41,29 @@ static __device__ __forceinline__ SinkhornCloud cloud_of(const SinkhornShape& s,
     return SinkhornCloud{from, from + s.d * n, from + (s.d + 1ull) * n, n};
 }
 
-// Rows of a part, in whole tiles.
-static __device__ __forceinline__ uint64_t part_rows(uint64_t n) {
-    const uint64_t tiles = (n + TILE_ROWS - 1) / TILE_ROWS;
-    return (tiles + MOST_PARTS - 1) / MOST_PARTS * TILE_ROWS;
-}
-static __device__ __forceinline__ unsigned part_count(uint64_t n) {
-    return static_cast<unsigned>((n + part_rows(n) - 1) / part_rows(n));
-}
 static __device__ __forceinline__ uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// The blocks that work on one problem.
-struct Group {
-    unsigned* arrived;
-    unsigned round, rank, blocks;
+// Numbers of the sums of a problem (x, y); of a problem (x, x) or (y, y). Place for as many parts as there can be.
+static __device__ __forceinline__ uint64_t part_room(const SinkhornShape& s, uint64_t n) {
+    return earlier((n + TILE_ROWS - 1) / TILE_ROWS, s.most_parts);
+}
+static __device__ __forceinline__ uint64_t cross_sums(const SinkhornShape& s) {
+    return COLUMN_TOTALS * part_room(s, s.m) + part_room(s, s.n);
+}
+static __device__ __forceinline__ uint64_t self_sums(const SinkhornShape& s) {
+    return 2 * part_room(s, s.n > s.m ? s.n : s.m);
+}
+
+// How n rows are cut: parts of `rows`, in whole tiles, the last one maybe shorter. Kept where it is used: divisions of
+// 64 bits are slow.
+struct Parts {
+    uint64_t rows;
+    unsigned count;
 };
-static __device__ __forceinline__ void sync(Group& g) { group_sync(g.arrived, g.blocks, g.round); }
+static __device__ __forceinline__ Parts parts_of(const SinkhornShape& s, uint64_t n) {
+    const uint64_t tiles = (n + TILE_ROWS - 1) / TILE_ROWS, rows = (tiles + s.most_parts - 1) / s.most_parts * TILE_ROWS;
+    return Parts{rows, static_cast<unsigned>((n + rows - 1) / rows)};
+}
 
 // Sum of a number of the first TILE_ROWS threads, in thread 0. Whole first warp.
 static __device__ __forceinline__ double tile_total(double v) {

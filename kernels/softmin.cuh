@@ -3,13 +3,14 @@
 //   e_ij = κ ((F_i + G_j) − |x_i − y_j|²) + w_j        (F_i + G_j first: rows and columns see the same rounded exponent)
 //   softmin_tile: log₂ Σ_j 2^e_ij                      mean_tile: Σ_j p_ij y_j / Σ_j p_ij with p_ij = 2^(e_ij + δ_i)
 //
-// Twin: ot::softmin. A thread takes the columns threadIdx.x, + blockDim.x, … for all rows of the tile, so that results
-// depend on the size of a block but not on the number of blocks. An entry costs 2 d + 7 operations and one exponential
-// (and one more for every CHUNK of them, when the running maximum moves); a column's d + 2 numbers are read once a tile.
+// Twin: ot::softmin. A thread takes the columns threadIdx.x, + SINKHORN_THREADS, … for all rows of the tile, so that results
+// do not depend on the number of blocks. An entry costs 2 d + 7 operations and one exponential (and one more for every CHUNK of
+// them, when the running maximum moves); a column's d + 2 numbers are read once a tile. Terms below 2^-126 of the largest
+// are left out.
 #pragma once
-#include "group.cuh"
-#include "reduce.cuh"
+#include "compat.cuh"
 
+#define SINKHORN_THREADS 256
 #define TILE_ROWS 8
 #define CHUNK 4
 #define MINUS_INFINITE (-INFINITE)
@@ -25,15 +26,15 @@ struct SinkhornSide {
 static __device__ __forceinline__ void add_scaled(float& top, float& sum, float other_top, float other_sum) {
     const float most = fmaxf(top, other_top);
     const float base = most == MINUS_INFINITE ? 0.0f : most;
-    sum = sum * exp2f(top - base) + other_sum * exp2f(other_top - base);
+    sum = sum * exp2_flushed(top - base) + other_sum * exp2_flushed(other_top - base);
     top = most;
 }
 
-// Squared distances of some columns from the rows of a tile. D is the dimension, 0 for one known at run time only.
+// Squared distances of columns j + step from the rows of a tile. D is the dimension, 0 for one known at run time only.
 template <int D, int COLUMNS>
 static __device__ __forceinline__ void squares(const SinkhornSide& x, const SinkhornSide& y, unsigned d,
                                                const float (&place)[D > 0 ? D : 1][TILE_ROWS], uint64_t first,
-                                               int last, const uint64_t (&column)[COLUMNS],
+                                               int last, unsigned j, const unsigned (&step)[COLUMNS],
                                                float (&square)[TILE_ROWS][COLUMNS]) {
 #pragma unroll
     for (int r = 0; r < TILE_ROWS; ++r)
@@ -44,7 +45,7 @@ static __device__ __forceinline__ void squares(const SinkhornSide& x, const Sink
         for (int k = 0; k < D; ++k)
 #pragma unroll
             for (int u = 0; u < COLUMNS; ++u) {
-                const float v = y.axes[k * y.n + column[u]];
+                const float v = (y.axes + k * y.n + j)[step[u]];
 #pragma unroll
                 for (int r = 0; r < TILE_ROWS; ++r) {
                     const float difference = place[D > 0 ? k : 0][r] - v;
@@ -56,7 +57,7 @@ static __device__ __forceinline__ void squares(const SinkhornSide& x, const Sink
             const float* from = x.axes + k * x.n + first;
             float v[COLUMNS];
 #pragma unroll
-            for (int u = 0; u < COLUMNS; ++u) v[u] = y.axes[k * y.n + column[u]];
+            for (int u = 0; u < COLUMNS; ++u) v[u] = (y.axes + k * y.n + j)[step[u]];
 #pragma unroll
             for (int r = 0; r < TILE_ROWS; ++r) {
                 const float at = from[r < last ? r : last];
@@ -85,8 +86,42 @@ static __device__ __forceinline__ int load_rows(const SinkhornSide& x, uint64_t 
     return last;
 }
 
+// Takes columns j, + SINKHORN_THREADS, …, CHUNK of them, into a thread's sums. WHOLE: all of them are there, so that their
+// places are known from the first one's at compile time; else the first one is.
+template <int D, bool WHOLE>
+static __device__ __forceinline__ void softmin_chunk(const SinkhornSide& x, const SinkhornSide& y, const float* w, unsigned d,
+                                                     uint64_t first, int last, float kappa, unsigned j,
+                                                     const float (&f)[TILE_ROWS],
+                                                     const float (&place)[D > 0 ? D : 1][TILE_ROWS],
+                                                     float (&top)[TILE_ROWS], float (&sum)[TILE_ROWS]) {
+    unsigned step[CHUNK];
+    float g[CHUNK], scaling[CHUNK], e[TILE_ROWS][CHUNK];
+#pragma unroll
+    for (int u = 0; u < CHUNK; ++u) {
+        const bool inside = WHOLE || j + u * SINKHORN_THREADS < y.n;
+        step[u] = inside ? u * SINKHORN_THREADS : 0;
+        g[u] = (y.potential + j)[step[u]];
+        scaling[u] = inside ? (w + j)[step[u]] : MINUS_INFINITE;
+    }
+    squares<D>(x, y, d, place, first, last, j, step, e);
+#pragma unroll
+    for (int r = 0; r < TILE_ROWS; ++r) {
+        float most = top[r];
+#pragma unroll
+        for (int u = 0; u < CHUNK; ++u) {
+            e[r][u] = fmaf(kappa, (f[r] + g[u]) - e[r][u], scaling[u]);
+            most = fmaxf(most, e[r][u]);
+        }
+        const float base = most == MINUS_INFINITE ? 0.0f : most;
+        sum[r] *= exp2_flushed(top[r] - base);
+        top[r] = most;
+#pragma unroll
+        for (int u = 0; u < CHUNK; ++u) sum[r] += exp2_flushed(e[r][u] - base);
+    }
+}
+
 template <int D>
-static __device__ __forceinline__ float softmin_in(const SinkhornSide& x, const SinkhornSide& y, const float* w, unsigned d,
+static __device__ __forceinline__ void softmin_in(const SinkhornSide& x, const SinkhornSide& y, const float* w, unsigned d,
                                                    uint64_t first, float kappa, float* room) {
     float f[TILE_ROWS], place[D > 0 ? D : 1][TILE_ROWS], top[TILE_ROWS], sum[TILE_ROWS];
     const int last = load_rows<D>(x, first, f, place);
@@ -95,33 +130,14 @@ static __device__ __forceinline__ float softmin_in(const SinkhornSide& x, const 
         top[r] = MINUS_INFINITE;
         sum[r] = 0.0f;
     }
-    const unsigned threads = blockDim.x;
-    for (uint64_t j = threadIdx.x; j < y.n; j += CHUNK * threads) {
-        uint64_t column[CHUNK];
-        float g[CHUNK], scaling[CHUNK], e[TILE_ROWS][CHUNK];
-#pragma unroll
-        for (int u = 0; u < CHUNK; ++u) {
-            const bool inside = j + u * threads < y.n;
-            column[u] = inside ? j + u * threads : j;
-            g[u] = y.potential[column[u]];
-            scaling[u] = inside ? w[column[u]] : MINUS_INFINITE;
-        }
-        squares<D>(x, y, d, place, first, last, column, e);
-#pragma unroll
-        for (int r = 0; r < TILE_ROWS; ++r) {
-            float most = top[r];
-#pragma unroll
-            for (int u = 0; u < CHUNK; ++u) {
-                e[r][u] = fmaf(kappa, (f[r] + g[u]) - e[r][u], scaling[u]);
-                most = fmaxf(most, e[r][u]);
-            }
-            const float base = most == MINUS_INFINITE ? 0.0f : most;
-            sum[r] *= exp2f(top[r] - base);
-            top[r] = most;
-#pragma unroll
-            for (int u = 0; u < CHUNK; ++u) sum[r] += exp2f(e[r][u] - base);
-        }
-    }
+    constexpr unsigned WIDTH = CHUNK * SINKHORN_THREADS;
+    const unsigned columns = static_cast<unsigned>(y.n);
+    unsigned j = threadIdx.x;
+    if constexpr (D > 0)
+        for (const unsigned whole = columns - columns % WIDTH; j < whole; j += WIDTH)
+            softmin_chunk<D, true>(x, y, w, d, first, last, kappa, j, f, place, top, sum);
+    for (; j < columns; j += WIDTH)
+        softmin_chunk<D, false>(x, y, w, d, first, last, kappa, j, f, place, top, sum);
     // Lanes exchange halves of their rows until each has one, then sum it: 9 exchanges of a pair instead of 40.
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
@@ -143,29 +159,20 @@ static __device__ __forceinline__ float softmin_in(const SinkhornSide& x, const 
         const float t = __shfl_xor_sync(0xffffffffu, top[0], offset), s = __shfl_xor_sync(0xffffffffu, sum[0], offset);
         add_scaled(top[0], sum[0], t, s);
     }
+    // The last tile's value has been taken from the room.
+    __syncthreads();
     if (lane % (32 / TILE_ROWS) == 0) {
         float* at = room + 2 * (warp * TILE_ROWS + lane / (32 / TILE_ROWS));
         at[0] = top[0];
         at[1] = sum[0];
     }
     __syncthreads();
-    float value = 0.0f;
-    if (threadIdx.x < TILE_ROWS) {
-        float t = room[2 * threadIdx.x], s = room[2 * threadIdx.x + 1];
-        for (unsigned v = 1; v < threads / 32; ++v) {
-            const float* at = room + 2 * (v * TILE_ROWS + threadIdx.x);
-            add_scaled(t, s, at[0], at[1]);
-        }
-        value = t + log2f(s);
-    }
-    __syncthreads();
-    return value;
 }
 
-// log₂ Σ_j 2^e_ij of row first + t in thread t < TILE_ROWS (rows beyond the end: no meaning). `room` is shared, two
-// numbers for each warp and row; it may be used again at once.
-static __noinline__ __device__ float softmin_tile(SinkhornSide x, SinkhornSide y, const float* w, unsigned d, uint64_t first,
-                                              float kappa, float* room) {
+// Each warp's part of log₂ Σ_j 2^e_ij, into `room`: shared, two numbers for each warp and row. The first warp gets the
+// value from softmin_value and may load what it needs with it in between; the others may go on to the next tile.
+static __noinline__ __device__ void softmin_tile(SinkhornSide x, SinkhornSide y, const float* w, unsigned d, uint64_t first,
+                                             float kappa, float* room) {
     switch (d) {
         case 1: return softmin_in<1>(x, y, w, d, first, kappa, room);
         case 2: return softmin_in<2>(x, y, w, d, first, kappa, room);
@@ -173,6 +180,22 @@ static __noinline__ __device__ float softmin_tile(SinkhornSide x, SinkhornSide y
         case 4: return softmin_in<4>(x, y, w, d, first, kappa, room);
         default: return softmin_in<0>(x, y, w, d, first, kappa, room);
     }
+}
+
+// log₂ Σ_j 2^e_ij of row t of the tile (t < TILE_ROWS; rows beyond the end: no meaning). First warp.
+static __device__ __forceinline__ float softmin_value(const float* room, unsigned t) {
+    constexpr int WARPS = SINKHORN_THREADS / 32;
+    float top[WARPS], sum[WARPS], most = MINUS_INFINITE, total = 0.0f;
+#pragma unroll
+    for (int v = 0; v < WARPS; ++v) {
+        top[v] = room[2 * (v * TILE_ROWS + t)];
+        sum[v] = room[2 * (v * TILE_ROWS + t) + 1];
+        most = fmaxf(most, top[v]);
+    }
+    const float base = most == MINUS_INFINITE ? 0.0f : most;
+#pragma unroll
+    for (int v = 0; v < WARPS; ++v) total += sum[v] * exp2_flushed(top[v] - base);
+    return most + log2f(total);
 }
 
 // Sum over a block of TILE_ROWS numbers a thread; that of row t in thread t < TILE_ROWS.
@@ -193,7 +216,8 @@ static __device__ __forceinline__ float tile_sums(float (&v)[TILE_ROWS], float* 
     __syncthreads();
     float total = 0.0f;
     if (threadIdx.x < TILE_ROWS)
-        for (unsigned w = 0; w < blockDim.x / 32; ++w) total += room[w * TILE_ROWS + threadIdx.x];
+#pragma unroll
+        for (unsigned w = 0; w < SINKHORN_THREADS / 32; ++w) total += room[w * TILE_ROWS + threadIdx.x];
     __syncthreads();
     return total;
 }
@@ -203,7 +227,8 @@ static __device__ __forceinline__ void means_in(const SinkhornSide& x, const Sin
                                                 const float* delta, unsigned d, uint64_t first, float* means, float* room) {
     constexpr int AXES = D > 0 ? D : 4, COLUMNS = 2;
     float f[TILE_ROWS], place[D > 0 ? D : 1][TILE_ROWS], shift[TILE_ROWS];
-    const unsigned threads = blockDim.x;
+    constexpr unsigned threads = SINKHORN_THREADS;
+    const unsigned columns = static_cast<unsigned>(y.n);
     const int last = load_rows<D>(x, first, f, place);
 #pragma unroll
     for (int r = 0; r < TILE_ROWS; ++r) shift[r] = delta[first + (r < last ? r : last)];
@@ -215,25 +240,25 @@ static __device__ __forceinline__ void means_in(const SinkhornSide& x, const Sin
 #pragma unroll
             for (int k = 0; k < AXES; ++k) mean[k][r] = 0.0f;
         }
-        for (uint64_t j = threadIdx.x; j < y.n; j += COLUMNS * threads) {
-            uint64_t column[COLUMNS];
+        for (unsigned j = threadIdx.x; j < columns; j += COLUMNS * threads) {
+            unsigned step[COLUMNS];
             float p[TILE_ROWS][COLUMNS];
 #pragma unroll
-            for (int u = 0; u < COLUMNS; ++u) column[u] = j + u * threads < y.n ? j + u * threads : j;
-            squares<D>(x, y, d, place, first, last, column, p);
+            for (int u = 0; u < COLUMNS; ++u) step[u] = j + u * threads < columns ? u * threads : 0;
+            squares<D>(x, y, d, place, first, last, j, step, p);
 #pragma unroll
             for (int u = 0; u < COLUMNS; ++u) {
-                const float g = y.potential[column[u]];
-                const float scaling = j + u * threads < y.n ? w[column[u]] : MINUS_INFINITE;
+                const float g = y.potential[j + step[u]];
+                const float scaling = j + u * threads < columns ? w[j + step[u]] : MINUS_INFINITE;
 #pragma unroll
                 for (int r = 0; r < TILE_ROWS; ++r) {
-                    p[r][u] = exp2f((((f[r] + g) - p[r][u]) + scaling) + shift[r]);
+                    p[r][u] = exp2_flushed((((f[r] + g) - p[r][u]) + scaling) + shift[r]);
                     sum[r] += p[r][u];
                 }
 #pragma unroll
                 for (int k = 0; k < AXES; ++k) {
                     const unsigned at = D > 0 || axis + k < d ? axis + k : d - 1;
-                    const float v = y.axes[at * y.n + column[u]];
+                    const float v = (y.axes + at * y.n + j)[step[u]];
 #pragma unroll
                     for (int r = 0; r < TILE_ROWS; ++r) mean[k][r] = fmaf(p[r][u], v, mean[k][r]);
                 }

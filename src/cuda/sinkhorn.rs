@@ -12,12 +12,13 @@ use super::{Device, Grid, Parameter};
 use crate::error::Result;
 use crate::ot::{Report, Sinkhorn, Status};
 use cudarc::driver::{CudaView, CudaViewMut, DeviceRepr};
-use deal::{Deal, deal, deal_own};
+use deal::{Deal, deal, deal_own, most_parts, sums};
 
-/// As in `kernels/sinkhorn.cuh` and `kernels/mixing.cuh`.
+/// As in `kernels/softmin.cuh`, `kernels/sinkhorn.cuh`, `kernels/mixing.cuh` and `kernels/group.cuh`.
 const THREADS: u32 = 256;
 const SHARED: usize = 4096;
-const PROBLEM_SUMS: usize = 256 * 27;
+/// Of the counters of groups.
+const COUNTER_STRIDE: usize = 16;
 const MEMORY: usize = 10;
 
 /// Numbers of pairs of clouds, of points of each x and each y, and of coordinates.
@@ -82,8 +83,11 @@ struct Shape {
     self_groups: u32,
     self_blocks: u32,
     max_iterations: u32,
+    most_parts: u32,
     weighted: u32,
     kept: u32,
+    /// To a multiple of 8 bytes.
+    none: u32,
 }
 
 // SAFETY: numbers alone, laid out as in C.
@@ -115,10 +119,12 @@ pub(crate) struct Solver {
     max_iterations: u32,
     /// Blocks that can wait for each other.
     resident: u32,
+    /// In which sums are cut; of the device, so that results do not depend on what else is in a launch.
+    most_parts: u32,
     work: Buffer<f32>,
     spread: Buffer<f64>,
     sums: Buffer<f64>,
-    counters: Buffer<u32>,
+    counters: Buffer<u64>,
     /// Of each problem (x, y), then (x, x), then (y, y): its value and its error; its iterations and its status.
     pub numbers: Buffer<f64>,
     pub marks: Buffer<u32>,
@@ -149,7 +155,7 @@ impl Solver {
         settings.validate()?;
         let Size { pairs, n, m, d } = most;
         let too_large = || device.error("the clouds are too large to count; give fewer points or use --device cpu");
-        let counts = [pairs.checked_mul(3), d.checked_mul(4)];
+        let counts = [pairs.checked_mul(3), d.checked_mul(4), n.checked_mul(2), m.checked_mul(2)];
         if !counts.iter().all(|c| c.is_some_and(|c| u32::try_from(c).is_ok())) || most.work().is_none() {
             return Err(too_large());
         }
@@ -157,16 +163,18 @@ impl Solver {
         if resident < 2 {
             return Err(device.error("it holds one block of the solver at a time, two are needed; use --device cpu"));
         }
+        let most_parts = most_parts(resident);
         Ok(Solver {
             device: device.clone(),
             most,
             tolerance: settings.tolerance,
             max_iterations: u32::try_from(settings.max_iterations).unwrap_or(u32::MAX),
             resident,
+            most_parts,
             work: device.zeros(most.work().ok_or_else(too_large)?)?,
             spread: device.zeros(pairs)?,
-            sums: device.zeros(3 * pairs * PROBLEM_SUMS)?,
-            counters: device.zeros(pairs + resident as usize)?,
+            sums: device.zeros(sums(most, most_parts))?,
+            counters: device.zeros(resident as usize * COUNTER_STRIDE)?,
             numbers: device.zeros(6 * pairs)?,
             marks: device.zeros(6 * pairs)?,
             potentials: device.zeros(pairs * (2 * n + m))?,
@@ -221,8 +229,8 @@ impl Solver {
         }
         let selves = if asked == Asked::All { 2 * pairs } else { pairs };
         let Deal { cross_groups, cross_blocks, self_groups, self_blocks } = match asked {
-            Asked::Own => deal_own(self.resident, size),
-            _ => deal(self.resident, size, selves),
+            Asked::Own => deal_own(self.resident, self.most_parts, size),
+            _ => deal(self.resident, self.most_parts, size, selves),
         };
         let s = Shape {
             n: n as u64,
@@ -236,12 +244,14 @@ impl Solver {
             self_groups,
             self_blocks,
             max_iterations: self.max_iterations,
+            most_parts: self.most_parts,
             weighted: weights.is_some().into(),
             kept: (start == Start::Given).into(),
+            none: 0,
         };
         // Not read without weights.
         let (a, b) = weights.unwrap_or((x, y));
-        let counts = cross_groups + self_groups + s.pairs;
+        let groups = cross_groups + self_groups;
         let Solver { device, work, spread, sums, counters, numbers, marks, potentials, means, .. } = self;
         let blocks = (n.max(m).div_ceil(THREADS as usize)).min(64) as u32;
         let grid = Grid::of([blocks, s.pairs, 1], THREADS);
@@ -258,7 +268,7 @@ impl Solver {
             &mut *work,
             &mut *spread,
             &mut *counters,
-            &counts
+            &groups
         )?;
         let grid =
             Grid::new(cross_groups * cross_blocks + self_groups * self_blocks, THREADS).shared(SHARED).cooperative();

@@ -11,17 +11,31 @@ pub(super) struct Deal {
     pub self_blocks: u32,
 }
 
-/// Rows of a tile and the most parts of a problem, as in `kernels/softmin.cuh` and `kernels/sinkhorn.cuh`.
+/// Rows of a tile, as in `kernels/softmin.cuh`.
 const TILE_ROWS: usize = 8;
-const MOST_PARTS: usize = 256;
+/// Sums over columns, as in `kernels/mixing.cuh`.
+const COLUMN_TOTALS: usize = 26;
 /// A problem (x, y) costs so many times one (x, x): two softmins an iteration against one, some 30 iterations against
 /// some 10.
 const CROSS: usize = 6;
 
+/// In how many parts rows are cut at most: such that one large problem (x, y), with its (x, x), has a block for each.
+/// More would balance others better, but every block reads the sums of all parts in every iteration.
+pub(super) fn most_parts(resident: u32) -> u32 {
+    resident - resident / (CROSS as u32 + 2)
+}
+
+/// Numbers of the sums over parts, with room for all sizes up to `size`.
+pub(super) fn sums(size: Size, most_parts: u32) -> usize {
+    let room = |n: usize| n.div_ceil(TILE_ROWS).min(most_parts as usize);
+    let Size { pairs, n, m, .. } = size;
+    pairs * (COLUMN_TOTALS * room(m) + room(n) + 2 * 2 * room(n.max(m)))
+}
+
 /// Parts of n rows: no more blocks than these have work.
-fn parts(n: usize) -> u32 {
+fn parts(n: usize, most: u32) -> u32 {
     let tiles = n.div_ceil(TILE_ROWS);
-    tiles.div_ceil(tiles.div_ceil(MOST_PARTS)) as u32
+    tiles.div_ceil(tiles.div_ceil(most as usize)) as u32
 }
 
 /// As few blocks as do the work in the same number of turns: a barrier of fewer blocks is faster.
@@ -31,10 +45,10 @@ fn balanced(blocks: u32, parts: u32) -> u32 {
 }
 
 /// Deals at most `resident` blocks (at least 2). Where there are fewer than problems, a group takes several in turn.
-pub(super) fn deal(resident: u32, size: Size, selves: usize) -> Deal {
+pub(super) fn deal(resident: u32, most_parts: u32, size: Size, selves: usize) -> Deal {
     let Size { pairs, n, m, .. } = size;
-    let (cross_parts, self_parts) =
-        (parts(n).max(parts(m)), if selves > pairs { parts(n).max(parts(m)) } else { parts(n) });
+    let (own_parts, most) = (parts(n, most_parts), parts(n, most_parts).max(parts(m, most_parts)));
+    let (cross_parts, self_parts) = (most, if selves > pairs { most } else { own_parts });
     let share = (resident as usize * selves / (CROSS * pairs + selves)).clamp(1, resident as usize - 1) as u32;
     let self_groups = share.min(u32::try_from(selves).unwrap_or(u32::MAX));
     let self_blocks = balanced(share / self_groups, self_parts);
@@ -44,9 +58,10 @@ pub(super) fn deal(resident: u32, size: Size, selves: usize) -> Deal {
 }
 
 /// The same where the problems (x, x) are all there is.
-pub(super) fn deal_own(resident: u32, size: Size) -> Deal {
+pub(super) fn deal_own(resident: u32, most_parts: u32, size: Size) -> Deal {
     let self_groups = resident.min(u32::try_from(size.pairs).unwrap_or(u32::MAX));
-    Deal { cross_groups: 0, cross_blocks: 0, self_groups, self_blocks: balanced(resident / self_groups, parts(size.n)) }
+    let self_blocks = balanced(resident / self_groups, parts(size.n, most_parts));
+    Deal { cross_groups: 0, cross_blocks: 0, self_groups, self_blocks }
 }
 
 #[cfg(test)]
@@ -59,27 +74,52 @@ mod tests {
             for (n, m) in [(1, 1), (5, 100), (1024, 1024), (4096, 100), (200_000, 150_000)] {
                 for pairs in [1, 2, 5, 16, 200] {
                     for value in [1, 2] {
-                        let d = deal(resident, Size { pairs, n, m, d: 3 }, value * pairs);
+                        let most = most_parts(resident);
+                        let d = deal(resident, most, Size { pairs, n, m, d: 3 }, value * pairs);
                         let blocks = d.cross_groups * d.cross_blocks + d.self_groups * d.self_blocks;
                         assert!(blocks <= resident && d.cross_groups >= 1 && d.self_groups >= 1, "{d:?}");
                         assert!(d.cross_groups as usize <= pairs && d.self_groups as usize <= value * pairs);
-                        assert!(d.cross_blocks >= 1 && d.cross_blocks <= parts(n).max(parts(m)), "{d:?}");
+                        assert!(d.cross_blocks >= 1 && d.cross_blocks <= parts(n, most).max(parts(m, most)), "{d:?}");
                     }
                 }
             }
         }
         assert_eq!(
-            deal_own(264, Size { pairs: 62, n: 1024, m: 1, d: 3 }),
+            deal_own(264, 231, Size { pairs: 62, n: 1024, m: 1, d: 3 }),
             Deal { cross_groups: 0, cross_blocks: 0, self_groups: 62, self_blocks: 4 }
         );
-        assert_eq!(deal_own(264, Size { pairs: 300, n: 1024, m: 1, d: 3 }).self_groups, 264);
+        assert_eq!(deal_own(264, 231, Size { pairs: 300, n: 1024, m: 1, d: 3 }).self_groups, 264);
         // One solve of a training step on 132 multiprocessors with two blocks each.
-        let alone = deal(264, Size { pairs: 1, n: 1024, m: 1024, d: 3 }, 1);
+        let alone = deal(264, 231, Size { pairs: 1, n: 1024, m: 1024, d: 3 }, 1);
         assert_eq!(alone, Deal { cross_groups: 1, cross_blocks: 128, self_groups: 1, self_blocks: 32 });
     }
 
     #[test]
+    fn a_large_problem_alone_has_a_block_for_each_part() {
+        // Two blocks on each multiprocessor of a V100, A100 and H100.
+        for resident in [160, 216, 264] {
+            let most = most_parts(resident);
+            for n in [4096, 8192, 16_384, 65_536, 200_000] {
+                let d = deal(resident, most, Size { pairs: 1, n, m: n, d: 3 }, 1);
+                assert_eq!((d.cross_groups, d.cross_blocks), (1, parts(n, most)), "{n} points: {d:?}");
+            }
+        }
+    }
+
+    #[test]
     fn parts_are_those_of_the_kernel() {
-        assert_eq!([1, 8, 9, 1024, 2048, 2049, 200_000].map(parts), [1, 1, 2, 128, 256, 129, 256]);
+        assert_eq!([1, 8, 9, 1024, 1848, 1849, 200_000].map(|n| parts(n, 231)), [1, 1, 2, 128, 231, 116, 230]);
+    }
+
+    #[test]
+    fn sums_have_room_for_every_smaller_size() {
+        let most = Size { pairs: 3, n: 900, m: 700, d: 2 };
+        for parts_at_most in [1, 14, 231] {
+            let room = sums(most, parts_at_most) / most.pairs;
+            for (n, m) in [(1, 1), (900, 700), (900, 13), (113, 700), (449, 350)] {
+                let (rows, columns) = (parts(n, parts_at_most) as usize, parts(m, parts_at_most) as usize);
+                assert!(room >= COLUMN_TOTALS * columns + rows + 4 * rows.max(columns), "{n} and {m} points");
+            }
+        }
     }
 }
