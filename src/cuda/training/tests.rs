@@ -136,6 +136,22 @@ fn a_lost_device() {
     assert_eq!(cpu.components().len(), 2);
 }
 
+/// A device that fails while a component is finished takes nothing with it: the fit goes on on the CPU.
+#[test]
+fn a_device_lost_at_the_end() {
+    let session = session(Order::Forward);
+    let (data, settings) = (measures(4, 2), small(Settings { components: 1, ..Settings::fast() }));
+    let (_, whole) = events(Fit::<f32>::new(&data, &settings).unwrap());
+    let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap()).unwrap();
+    while !matches!(fit.advance().unwrap(), Some(Event::Evaluated { step: 6, .. })) {}
+    session.inject(Fault::Launch(3));
+    let error = fit.advance().unwrap_err();
+    assert!(matches!(error, Error::Device { .. }) && fit.components().is_empty(), "{error}");
+    let (rest, fit) = events(fit.on_cpu().unwrap());
+    assert_eq!(rest, [Event::Finished { component: 1 }]);
+    assert!((fit.components()[0].cost / whole.components()[0].cost - 1.0).abs() < 1e-3);
+}
+
 /// A checkpoint of one device goes on on the other, from the step where it was made.
 #[cfg(feature = "io")]
 #[test]
