@@ -18,15 +18,15 @@ pub(crate) struct Foot {
 
 /// `h(t) = S_ε(μ(t), ν)`, one time after the other.
 #[derive(Clone, Debug)]
-struct Curve<T> {
+struct Along<T> {
     /// Points of μ(t), while they are needed.
     z: Option<Points<T>>,
     report: Report,
 }
 
-impl<T: Real> Curve<T> {
+impl<T: Real> Along<T> {
     fn new(report: Report) -> Self {
-        Curve { z: None, report }
+        Along { z: None, report }
     }
 
     /// The solves for h(t).
@@ -54,31 +54,31 @@ pub(crate) struct Descent<'a, T> {
     /// Steps still to be taken; none once the value at the last time is known.
     steps: Option<usize>,
     value: f64,
-    curve: Curve<T>,
+    along: Along<T>,
 }
 
 impl<'a, T: Real> Descent<'a, T> {
     pub fn new(samples: Front<'a, T>, target: &'a Target<T>, interval: &'a Interval, start: f64, steps: usize) -> Self {
-        let (time, curve) = (interval.clip(start).0, Curve::new(target.report));
-        Descent { samples, target, interval, time, steps: Some(steps), value: f64::NAN, curve }
+        let (time, along) = (interval.clip(start).0, Along::new(target.report));
+        Descent { samples, target, interval, time, steps: Some(steps), value: f64::NAN, along }
     }
 
     pub fn foot(&self) -> Foot {
-        Foot { time: self.time, value: self.value, report: self.curve.report }
+        Foot { time: self.time, value: self.value, report: self.along.report }
     }
 }
 
 impl<T: Real> Chain<T> for Descent<'_, T> {
     fn pose(&mut self) -> Option<Problem<'_, T>> {
-        self.steps.map(|_| self.curve.at(self.samples, self.target, self.time))
+        self.steps.map(|_| self.along.at(self.samples, self.target, self.time))
     }
 
     fn learn(&mut self, answer: Answer<'_, T>) {
-        let (value, slope) = self.curve.learn(self.samples, self.target, answer);
+        let (value, slope) = self.along.learn(self.samples, self.target, answer);
         self.value = value;
         self.steps = self.steps.and_then(|left| left.checked_sub(1));
         if self.steps.is_none() {
-            self.curve.z = None;
+            self.along.z = None;
             return;
         }
         let curvature = 2.0 * self.samples.speed_squared();
@@ -119,7 +119,7 @@ pub(crate) struct Search<'a, T> {
     /// From one to the other, as far as that can be believed.
     span: f64,
     stage: Stage<T>,
-    curve: Curve<T>,
+    along: Along<T>,
     foot: Foot,
 }
 
@@ -142,7 +142,7 @@ impl<'a, T: Real> Search<'a, T> {
             times,
             span: 0.0,
             stage: Stage::New,
-            curve: Curve::new(target.report),
+            along: Along::new(target.report),
             foot,
         }
     }
@@ -165,8 +165,8 @@ impl<T: Real> Chain<T> for Search<'_, T> {
         }
         let coarse = self.coarse();
         match &self.stage {
-            Stage::Grid(grid, few) => Some(self.curve.at(coarse, few, grid.time(grid.next, self.interval))),
-            Stage::Fine(fine) => Some(self.curve.at(self.samples, self.target, fine.time)),
+            Stage::Grid(grid, few) => Some(self.along.at(coarse, few, grid.time(grid.next, self.interval))),
+            Stage::Fine(fine) => Some(self.along.at(self.samples, self.target, fine.time)),
             Stage::New | Stage::Done => None,
         }
     }
@@ -175,19 +175,19 @@ impl<T: Real> Chain<T> for Search<'_, T> {
         let coarse = self.coarse();
         match &mut self.stage {
             Stage::Grid(grid, few) => {
-                let (h, _) = self.curve.learn(coarse, few, answer);
+                let (h, _) = self.along.learn(coarse, few, answer);
                 if let Some(bracket) = grid.learn(h, self.interval) {
                     self.stage = Stage::Fine(Refinement::new(bracket));
-                    self.curve = Curve::new(self.target.report);
+                    self.along = Along::new(self.target.report);
                 }
             }
             Stage::Fine(fine) => {
-                let (value, slope) = self.curve.learn(self.samples, self.target, answer);
-                self.foot = Foot { time: fine.time, value, report: self.curve.report };
+                let (value, slope) = self.along.learn(self.samples, self.target, answer);
+                self.foot = Foot { time: fine.time, value, report: self.along.report };
                 let curvature = 2.0 * self.samples.speed_squared();
                 if !fine.learn(slope, curvature, self.interval, PRECISION * self.span) {
                     self.stage = Stage::Done;
-                    self.curve.z = None;
+                    self.along.z = None;
                 }
             }
             Stage::New | Stage::Done => {}

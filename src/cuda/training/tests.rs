@@ -140,7 +140,7 @@ fn a_lost_device() {
 #[test]
 fn a_device_lost_at_the_end() {
     let session = session(Order::Forward);
-    let (data, settings) = (measures(4, 2), small(Settings { components: 1, ..Settings::fast() }));
+    let (data, settings) = (measures(4, 2), Settings { components: 1, ..small(Settings::fast()) });
     let (_, whole) = events(Fit::<f32>::new(&data, &settings).unwrap());
     let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap()).unwrap();
     while !matches!(fit.advance().unwrap(), Some(Event::Evaluated { step: 6, .. })) {}
@@ -193,7 +193,7 @@ fn checkpoints_move() {
 #[test]
 fn a_change_of_device_loses_nothing() {
     let _session = session(Order::Forward);
-    let (data, settings) = (measures(4, 2), small(Settings { components: 1, ..Settings::fast() }));
+    let (data, settings) = (measures(4, 2), Settings { components: 1, ..small(Settings::fast()) });
     let device = Device::open(0).unwrap();
     let new = || Fit::<f32>::new(&data, &settings).unwrap().on_device(&device).unwrap();
     let (_, whole) = events(new());
