@@ -97,7 +97,8 @@ fn fits_against_the_cpu() {
 /// Bit for bit the same in any order of threads.
 #[test]
 fn trainings_do_not_depend_on_the_order_of_threads() {
-    let (data, settings) = (measures(4, 2), small(Settings::fast()));
+    let (data, mut settings) = (measures(3, 2), small(Settings::fast()));
+    settings.sinkhorn.tolerance = 1e-3;
     let all: Vec<_> = [Order::Forward, Order::Reverse, Order::Random(11)]
         .into_iter()
         .map(|order| {

@@ -253,7 +253,7 @@ fn solves_ahead_change_nothing() {
     assert_eq!(plain.0.clipped, 2);
     // No solve, the one that stays, and those of clipped times too.
     for last in [0.0, 1.0, 1e3] {
-        assert_eq!(crate::Pool::new(2).unwrap().run(|| step(last)), plain, "{last}");
+        assert_eq!(crate::pool::Pool::new(2).unwrap().run(|| step(last)), plain, "{last}");
     }
 }
 
