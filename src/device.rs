@@ -165,13 +165,19 @@ impl Model<f32> {
     /// results differ by rounding.
     ///
     /// # Example
-    /// ```no_run
-    /// # fn main() -> wgpca::Result<()> {
-    /// # let (model, measures): (wgpca::gpca::Model<f32>, Vec<wgpca::Measure>) = todo!();
-    /// let place = "cuda:0".parse::<wgpca::DeviceChoice>()?.place()?;
-    /// let scores = model.on(&place)?.score(&measures)?;
-    /// # Ok(())
-    /// # }
+    /// ```
+    /// use wgpca::gpca::{Fit, Settings};
+    /// use wgpca::{DeviceChoice, Measure};
+    /// // Three clouds on the line, moved apart.
+    /// let cloud = |by: f64| Measure::uniform(format!("{by}"), (0..40).map(|k| by + f64::from(k) / 40.0).collect(), 1);
+    /// let measures = [cloud(-1.0)?, cloud(0.0)?, cloud(2.0)?];
+    /// let settings = Settings { steps: [10, 10], batch: 16, hidden: vec![8; 2], ..Settings::fast() };
+    /// let place = DeviceChoice::Cpu.place()?; // or Auto, or Cuda(0)
+    /// let mut fit = Fit::<f32>::new(&measures, &settings)?.on(&place)?;
+    /// while fit.advance()?.is_some() {}
+    /// let model = fit.into_model()?;
+    /// assert_eq!(model.on(&place)?.score(&measures)?, model.score(&measures)?);
+    /// # Ok::<(), wgpca::Error>(())
     /// ```
     ///
     /// # Errors
