@@ -3,6 +3,7 @@
 use super::cloud::Cloud;
 use super::points::{Points, mean};
 use super::problem::{Pair, Problem};
+use super::tiles::Kind;
 use crate::real::Real;
 use crate::simd::{Isa, slices};
 
@@ -26,7 +27,7 @@ impl<T: Real> Parts<T> {
         let zeros = vec![T::ZERO; cy.padded()];
         let mut parts = Parts { x: cx, y: cy, problem: Problem::default(), beta: zeros.clone(), r: zeros };
         let pair = Pair { isa: Isa::best(), x: &parts.x, y: &parts.y };
-        parts.problem.set(pair, memory, true);
+        parts.problem.set(pair, memory, Kind::Cross);
         parts.problem.relax(pair);
         parts.problem.build(pair);
         parts

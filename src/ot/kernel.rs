@@ -3,12 +3,15 @@
 //! budget of memory, else computed anew in each pass, group of rows by group of rows.
 
 use super::cloud::{Cloud, ROWS};
-use super::means::mean_rows;
+use super::moments::moment_rows;
 use super::softmin::{PARTS, WORTH, part};
 use super::squares::{MANY, Rows};
-use super::tiles::{Exponents, Source, Tiles, VALUES, all_squares, build_rows, count_rows, sweep_rows};
+use super::tiles::{
+    Exponents, Kind, Source, Tiles, VALUES, all_squares, build_rows, count_rows, patch_rows, sweep_rows, tiny,
+};
 use crate::real::Real;
 use crate::simd::{Isa, TILE, padded, slices};
+use std::ops::Range;
 
 /// Bounding boxes of runs of points, axis after axis.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +48,7 @@ pub(crate) struct Kernel<T> {
     x_boxes: Boxes<T>,
     y_boxes: Boxes<T>,
     g_max: Vec<T>,
+    kind: Kind,
     /// Tiles that may be stored.
     budget: usize,
     stored: bool,
@@ -52,27 +56,39 @@ pub(crate) struct Kernel<T> {
     kept: bool,
     /// And none is missing.
     complete: bool,
-    /// w y, axis after axis.
-    wy: Vec<T>,
+    /// w, and w y for each axis.
+    ws: Vec<T>,
+    /// What the entries beyond the diagonal of a symmetric kernel give the points of their columns.
+    turned: Vec<T>,
 }
 
 impl<T: Real> Kernel<T> {
-    /// New clouds, the bytes that may be taken, and whether distances will be asked for more than once.
-    pub fn set(&mut self, x: &Cloud<T>, y: &Cloud<T>, memory: usize, again: bool) {
+    /// New clouds, the bytes that may be taken, and which entries there are.
+    pub fn set(&mut self, x: &Cloud<T>, y: &Cloud<T>, memory: usize, kind: Kind) {
         self.x_boxes.set(x, ROWS);
         self.y_boxes.set(y, TILE);
         self.budget = memory / (VALUES * size_of::<T>());
+        self.kind = kind;
         let columns = y.padded() / TILE;
-        let all = x.n.div_ceil(ROWS) * columns;
-        // Entries come first.
-        (self.kept, self.complete) = (again && x.d >= MANY && 2 * all <= self.budget, false);
-        for (k, tiles) in self.parts.iter_mut().enumerate() {
-            let rows = part(x.n, k).len();
+        let all = self.tiles(x, y, 0..x.n);
+        // Entries come first. A symmetric kernel is built once, and no distance is asked for again.
+        let kept = kind == Kind::Cross && x.d >= MANY && 2 * all <= self.budget;
+        (self.kept, self.complete) = (kept, false);
+        for k in 0..PARTS {
+            let rows = part(x.n, k);
             // Where all fit there is room for all, so that no later solve allocates; else for one group.
-            let room = if all <= self.budget { rows.div_ceil(ROWS) * columns } else { columns };
-            tiles.reserve(rows, x.d, room);
-            tiles.squares.set(rows.div_ceil(ROWS), columns, x.d, self.kept);
+            let room = if all <= self.budget { self.tiles(x, y, rows.clone()) } else { columns };
+            let tiles = &mut self.parts[k];
+            tiles.reserve(rows.len(), x.d, room);
+            tiles.squares.set(rows.len().div_ceil(ROWS), columns, x.d, kept);
         }
+    }
+
+    /// Tiles of these rows, if none is left out.
+    fn tiles(&self, x: &Cloud<T>, y: &Cloud<T>, rows: Range<usize>) -> usize {
+        let columns = y.padded() / TILE;
+        debug_assert!(self.kind == Kind::Cross || x.n == y.n);
+        rows.step_by(ROWS).map(|group| columns - self.kind.first(group)).sum()
     }
 
     /// No clouds: nothing is kept of the last ones.
@@ -104,10 +120,11 @@ impl<T: Real> Kernel<T> {
         self.g_max.clear();
         self.g_max.extend(of.g.chunks(TILE).map(|t| t.iter().fold(minus_infinity, |a, &v| if v > a { v } else { a })));
         self.g_max.resize(self.y_boxes.padded, minus_infinity);
-        let Kernel { parts, x_boxes, y_boxes, g_max, budget, stored, .. } = self;
-        let (n, from) = (of.x.n, Source { of, x_boxes, y_boxes, g_max });
+        let all = self.tiles(of.x, of.y, 0..of.x.n);
+        let Kernel { parts, x_boxes, y_boxes, g_max, kind, budget, stored, .. } = self;
+        let (n, from) = (of.x.n, Source { of, x_boxes, y_boxes, g_max, kind: *kind });
         let worth = n * of.y.n >= WORTH;
-        *stored = n.div_ceil(ROWS) * (of.y.padded() / TILE) <= *budget || {
+        *stored = all <= *budget || {
             crate::pool::for_each(parts, worth, |k, tiles| count_rows(isa, from, part(n, k), tiles));
             let fits = parts.iter().map(|tiles| tiles.count).sum::<usize>() <= *budget;
             if fits {
@@ -122,11 +139,21 @@ impl<T: Real> Kernel<T> {
         }
     }
 
+    /// Takes new potentials of the `changed` rows, ascending; those of the columns are the ones it was built from.
+    pub fn patch(&mut self, isa: Isa, of: Exponents<'_, T>, changed: &[u32]) {
+        let Kernel { parts, x_boxes, y_boxes, g_max, kind, stored, .. } = self;
+        let from = Source { of, x_boxes, y_boxes, g_max, kind: *kind };
+        if *stored && !parts.iter_mut().enumerate().all(|(k, t)| patch_rows(isa, from, part(of.x.n, k), changed, t)) {
+            self.build(isa, of);
+        }
+    }
+
     /// One iteration: `row_sums` = K w and `columns` = Kᵀ (a / row_sums), a the weights of x; padded lengths. `of` is
     /// what was built from.
     pub fn sweep(&mut self, isa: Isa, of: Exponents<'_, T>, w: &[T], row_sums: &mut [T], columns: &mut [T]) {
-        let Kernel { parts, x_boxes, y_boxes, g_max, stored, .. } = self;
-        let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max });
+        debug_assert!(self.kind == Kind::Cross);
+        let Kernel { parts, x_boxes, y_boxes, g_max, kind, stored, .. } = self;
+        let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max, kind: *kind });
         let (n, a) = (of.x.n, &of.x.weights);
         crate::pool::for_each(parts, n * w.len() >= WORTH, |k, tiles| {
             let rows = part(n, k);
@@ -144,23 +171,32 @@ impl<T: Real> Kernel<T> {
 
     /// `row_sums` = K w; and, if `means` is not empty, the means of the y_j under K_ij w_j (n × d).
     pub fn means(&mut self, isa: Isa, of: Exponents<'_, T>, w: &[T], row_sums: &mut [T], means: &mut [T]) {
-        let Kernel { parts, x_boxes, y_boxes, g_max, stored, wy, .. } = self;
-        let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max });
-        let (n, d) = (of.x.n, of.y.d);
-        wy.clear();
-        if !means.is_empty() {
-            wy.resize(d * w.len(), T::ZERO);
-            (0..d).for_each(|k| slices::mul(isa, &mut wy[k * w.len()..(k + 1) * w.len()], w, of.y.axis(k)));
-        }
-        let wy = &wy[..];
-        crate::pool::for_each(parts, n * w.len() >= WORTH, |k, tiles| {
-            mean_rows(isa, anew, part(n, k), tiles, w, wy);
+        let Kernel { parts, x_boxes, y_boxes, g_max, kind, stored, ws, turned, .. } = self;
+        let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max, kind: *kind });
+        let (n, m, both) = (of.x.n, w.len(), *kind == Kind::Symmetric);
+        let d = if means.is_empty() { 0 } else { of.y.d };
+        ws.clear();
+        ws.extend_from_slice(w);
+        ws.resize((d + 1) * m, T::ZERO);
+        (0..d).for_each(|k| slices::mul(isa, &mut ws[(k + 1) * m..(k + 2) * m], w, of.y.axis(k)));
+        let ws = &ws[..];
+        crate::pool::for_each(parts, n * m >= WORTH, |k, tiles| {
+            moment_rows(isa, anew, both, part(n, k), tiles, ws, m);
         });
+        turned.clear();
+        if both {
+            turned.resize(ws.len(), T::ZERO);
+            parts.iter().for_each(|tiles| crate::real::axpy(T::ONE, &tiles.columns, turned));
+        }
+        let beyond = |q: usize, i: usize| if both { turned[q * m + i] } else { T::ZERO };
         for (k, tiles) in parts.iter().enumerate() {
-            let rows = part(n, k);
-            row_sums[rows.clone()].copy_from_slice(&tiles.row_sums[..rows.len()]);
-            if !means.is_empty() {
-                means[rows.start * d..rows.end * d].copy_from_slice(&tiles.means[..rows.len() * d]);
+            for (i, moments) in part(n, k).zip(tiles.moments.chunks_exact(d + 1)) {
+                let sum = moments[0] + beyond(0, i);
+                // A row sum must stay invertible.
+                row_sums[i] = if sum > tiny() { sum } else { tiny() };
+                for axis in 0..d {
+                    means[i * d + axis] = (moments[axis + 1] + beyond(axis + 1, i)) / row_sums[i];
+                }
             }
         }
     }

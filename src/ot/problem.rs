@@ -4,7 +4,7 @@
 use super::cloud::Cloud;
 use super::kernel::Kernel;
 use super::softmin::{PARTS, Part, Side, softmin, softmin_rows};
-use super::tiles::{Exponents, cut};
+use super::tiles::{Exponents, Kind, cut};
 use crate::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 
@@ -33,19 +33,19 @@ pub(crate) struct Sweep {
     pub error: f64,
     /// Dual value over ε ln 2, relative to the absorbed potentials.
     pub dual: f64,
-    /// Mass, twice, of the rows for which the stored kernel is no longer good: tiles that were dropped matter for them,
-    /// or entries were clamped. As good as an error of the rows.
+    /// Twice the mass that dropped tiles may hold, and that of rows with clamped entries. As good as an error of the rows.
     pub unsure: f64,
-    /// Largest δ and largest β together: how far entries may have risen above what they were when tiles were dropped.
-    pub drift: f64,
+    /// So much has been dropped, perhaps, that the tiles must be built anew.
+    pub stale: bool,
     /// A column or a row received so little mass, or a row so much, that the stored kernel cannot tell its update.
     pub lost: bool,
 }
 
 /// A row's δ beyond these: tiles were dropped and entries clamped for δ near 0.
-pub(crate) const ROOM: f64 = 8.0;
 const LOST: f64 = 30.0;
 const CLAMPED: f64 = -24.0;
+/// Of a row or a column no more than this share may be dropped.
+const LARGEST: f64 = 1.0 / 16.0;
 /// Lost rows and columns are rescued one by one if they are no more than this share (one in FEW) of the smaller cloud.
 const FEW: usize = 4;
 /// A row of less mass than 2^-60 may stay clamped for good, and does not matter.
@@ -54,9 +54,8 @@ const FAINT: f64 = 1e-18;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Problem<T> {
     pub storage: Storage,
-    /// How much entries may rise before dropped tiles could count: what is neglected of a row stays below a quarter of the
-    /// tolerance.
-    pub room: f64,
+    /// Twice the mass that may be dropped.
+    allowance: f64,
     /// Absorbed potentials, padded; −∞ on padding, and in G where there is no mass.
     pub f: Vec<T>,
     pub g: Vec<T>,
@@ -64,6 +63,9 @@ pub(crate) struct Problem<T> {
     pub df: Vec<T>,
     w: Vec<T>,
     columns: Vec<T>,
+    kind: Kind,
+    /// Rows that a sweep lost.
+    lost: Vec<u32>,
     kernel: Kernel<T>,
     parts: [Part<T>; PARTS],
 }
@@ -109,11 +111,17 @@ fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V
     (error, top)
 }
 
+/// A point without mass has a potential F, and no other point looks at its column: a symmetric kernel may hold it.
+fn exponents<'a, T>(pair: Pair<'a, T>, kind: Kind, f: &'a [T], g: &'a [T]) -> Exponents<'a, T> {
+    Exponents { x: pair.x, y: pair.y, f, g: if kind == Kind::Symmetric { f } else { g } }
+}
+
 impl<T: Real> Problem<T> {
-    /// Sizes for a pair, and F = G = 0. What is stored may take `memory` bytes; with 0, all is streamed. With `again` the
-    /// kernel will be built more than once.
-    pub fn set(&mut self, pair: Pair<'_, T>, memory: usize, again: bool) {
-        self.room = ROOM;
+    /// Sizes for a pair, and F = G = 0. What is stored may take `memory` bytes; with 0, all is streamed. A symmetric
+    /// problem, of a cloud with itself, has F = G and β alone.
+    pub fn set(&mut self, pair: Pair<'_, T>, memory: usize, kind: Kind) {
+        self.kind = kind;
+        self.expect(0.0);
         self.storage = if memory == 0 { Storage::Streamed } else { Storage::Tiled };
         let (n, m) = (pair.x.padded(), pair.y.padded());
         for (v, len) in [(&mut self.f, n), (&mut self.df, n), (&mut self.g, m), (&mut self.columns, m)] {
@@ -122,8 +130,10 @@ impl<T: Real> Problem<T> {
         }
         self.w.clear();
         self.w.resize(n.max(m), T::ZERO);
+        self.lost.clear();
+        self.lost.reserve(n);
         if self.storage == Storage::Tiled {
-            self.kernel.set(pair.x, pair.y, memory, again);
+            self.kernel.set(pair.x, pair.y, memory, kind);
         } else {
             self.kernel.unset();
         }
@@ -229,15 +239,15 @@ impl<T: Real> Problem<T> {
         finite(&self.f, &pair.x.weights) && finite(&self.g, &pair.y.weights)
     }
 
-    /// Sets the room for a tolerance.
+    /// Lets a quarter of the tolerance be dropped, of what the precision can tell.
     pub fn expect(&mut self, tolerance: f64) {
-        self.room = (tolerance.log2() - 2.0 - cut::<T>()).clamp(4.0, 16.0);
+        self.allowance = (0.25 * tolerance).max((cut::<T>() + 5.0).exp2());
     }
 
     /// To be called after F or G changed and before [`Problem::sweep`].
     pub fn build(&mut self, pair: Pair<'_, T>) {
         if self.storage == Storage::Tiled {
-            self.kernel.build(pair.isa, Exponents { x: pair.x, y: pair.y, f: &self.f, g: &self.g });
+            self.kernel.build(pair.isa, exponents(pair, self.kind, &self.f, &self.g));
         }
     }
 
@@ -250,7 +260,7 @@ impl<T: Real> Problem<T> {
                 scaled_weights(isa, &y.weights, beta, &mut self.w[..m]);
                 let sums = &mut self.df;
                 sums.fill(T::ONE);
-                let of = Exponents { x, y, f: &self.f, g: &self.g };
+                let of = exponents(pair, self.kind, &self.f, &self.g);
                 self.kernel.sweep(isa, of, &self.w[..m], sums, &mut self.columns);
                 minus_log2(isa, &self.columns, r);
                 crate::simd::slices::log2_in_place(isa, sums);
@@ -271,64 +281,78 @@ impl<T: Real> Problem<T> {
         let (error, top) = column_error(isa, &y.weights, r);
         let dual = crate::real::dot(&y.weights, beta) + crate::real::dot(&x.weights, &self.df);
         let limit = if T::EPSILON.to_f64() > 1e-10 { 90.0 } else { 900.0 };
-        let mut sweep = Sweep { error, unsure: 0.0, drift: 0.0, dual, lost: top.to_f64() > limit };
+        let mut sweep = Sweep { error, unsure: 0.0, stale: false, dual, lost: top.to_f64() > limit };
         if self.storage == Storage::Tiled {
-            let up = beta.iter().fold(T::ZERO, |a, &v| if v > a { v } else { a }).to_f64();
+            (sweep.unsure, sweep.stale) = self.dropped(pair, beta);
             for (&a, &d) in x.weights.iter().zip(&self.df).filter(|(a, _)| a.to_f64() > FAINT) {
                 let d = d.to_f64();
-                sweep.drift = sweep.drift.max(d + up);
-                if !(d >= CLAMPED && (d <= ROOM || d + up <= self.room)) {
+                if !(CLAMPED..=LOST).contains(&d) {
+                    sweep.lost = true;
                     sweep.unsure += 2.0 * a.to_f64();
-                    sweep.lost |= !(CLAMPED..=LOST).contains(&d);
                 }
             }
         }
         sweep
     }
 
-    /// After a sweep at β that lost rows or columns: absorbs, and gives those rows, then those columns, an exact update in
-    /// the log domain. False, and nothing done, if they are too many for this to pay.
+    /// Twice the mass that dropped tiles may hold at δ and β, and whether it is so much that they must be built anew. Their
+    /// entries are a_i b_j 2^(e + δ_i + β_j) with e below the cut, and w = b 2^β.
+    pub fn dropped(&self, pair: Pair<'_, T>, beta: &[T]) -> (f64, bool) {
+        if self.storage == Storage::Streamed {
+            return (0.0, false);
+        }
+        let columns: f64 = self.w[..pair.y.padded()].iter().map(|w| w.to_f64()).sum();
+        let (mut rows, mut highest) = (0.0, f64::NEG_INFINITY);
+        for (&a, &d) in pair.x.weights.iter().zip(&self.df).filter(|(a, _)| a.to_f64() > FAINT) {
+            rows += a.to_f64() * d.to_f64().exp2();
+            highest = highest.max(d.to_f64());
+        }
+        let up = beta.iter().fold(T::ZERO, |a, &v| if v > a { v } else { a }).to_f64();
+        let cut = cut::<T>().exp2();
+        let (all, largest) = (cut * rows * columns, cut * (highest.exp2() * columns).max(up.exp2() * rows));
+        let unsure = 2.0 * all.min(1.0);
+        (unsure, unsure > self.allowance || largest > LARGEST)
+    }
+
+    /// After a sweep at β that lost rows or columns: gives those rows, then those columns, an exact update in the log domain,
+    /// and the kernel what changed. False, and nothing done, if they are too many for this to pay.
     pub fn rescue(&mut self, pair: Pair<'_, T>, beta: &mut [T], r: &[T]) -> bool {
         let Pair { isa, x, y } = pair;
-        let (n, m) = (x.padded(), y.padded());
-        let bad_row = |d: T| !(CLAMPED..=LOST).contains(&d.to_f64());
-        let rows = |s: &Self| s.df[..x.n].iter().filter(|d| bad_row(**d)).count();
         let bad_column = |r: T| !(r.to_f64() <= LOST);
+        self.lost.clear();
+        self.lost.extend((0..x.n as u32).filter(|&i| !(CLAMPED..=LOST).contains(&self.df[i as usize].to_f64())));
         let columns = r[..y.n].iter().filter(|r| bad_column(**r)).count();
-        if self.storage == Storage::Streamed || FEW * (rows(self) + columns) > x.n.min(y.n) {
+        if self.storage == Storage::Streamed || FEW * (self.lost.len() + columns) > x.n.min(y.n) {
             return false;
         }
-        // δ marks the rows until F is absorbed.
-        for d in &mut self.df[..x.n] {
-            if bad_row(*d) {
-                *d = T::from_f64(f64::NAN);
-            }
+        if columns > 0 {
+            self.absorb(pair, beta);
         }
-        crate::real::axpy(T::ONE, &self.df[..x.n], &mut self.f[..x.n]);
-        crate::real::axpy(T::ONE, beta, &mut self.g);
-        beta.fill(T::ZERO);
-        self.close(pair);
-        self.df.fill(T::ZERO);
-        self.columns.fill(T::ZERO);
-        let Problem { f, g, df, columns, w, parts, .. } = self;
+        let Problem { f, g, df, columns: zeros, w, parts, lost, .. } = self;
+        let (n, m) = (x.padded(), y.padded());
+        zeros.fill(T::ZERO);
+        df.fill(T::ZERO);
         let buffer = &mut parts[0].buffer;
         buffer.resize(n.max(m) + x.d, T::ZERO);
-        w[..m].copy_from_slice(&y.log_weights);
+        w.iter_mut().zip(&y.log_weights).zip(&*beta).for_each(|((w, &l), &b)| *w = l + b);
         let (sx, sy) = (Side { cloud: x, potential: df }, Side { cloud: y, potential: g });
-        for i in 0..x.n {
-            if f[i].to_f64().is_nan() {
-                softmin_rows(isa, sx, sy, None, &w[..m], i..i + 1, &mut f[i..i + 1], &mut [], buffer);
-            }
+        for i in lost.iter().map(|&i| i as usize) {
+            softmin_rows(isa, sx, sy, None, &w[..m], i..i + 1, &mut f[i..i + 1], &mut [], buffer);
+        }
+        if columns == 0 {
+            self.kernel.patch(isa, exponents(pair, self.kind, f, g), lost);
+            return true;
         }
         w[..n].copy_from_slice(&x.log_weights);
         let sx = Side { cloud: x, potential: f };
         for j in 0..y.n {
             if bad_column(r[j]) && y.weights[j] > T::ZERO {
-                let sy = Side { cloud: y, potential: columns };
+                let sy = Side { cloud: y, potential: zeros };
                 softmin_rows(isa, sy, sx, None, &w[..n], j..j + 1, &mut g[j..j + 1], &mut [], buffer);
             }
         }
         self.close(pair);
+        self.build(pair);
         true
     }
 
@@ -340,7 +364,7 @@ impl<T: Real> Problem<T> {
             Storage::Tiled => {
                 scaled_weights(isa, &y.weights, beta, &mut self.w[..m]);
                 self.df.fill(T::ONE);
-                let of = Exponents { x, y, f: &self.f, g: &self.g };
+                let of = exponents(pair, self.kind, &self.f, &self.g);
                 self.kernel.means(isa, of, &self.w[..m], &mut self.df, means);
                 crate::simd::slices::log2_in_place(isa, &mut self.df);
                 self.df.iter_mut().for_each(|s| *s = -*s);
@@ -360,6 +384,14 @@ impl<T: Real> Problem<T> {
         crate::real::axpy(T::ONE, &self.df[..pair.x.n], &mut self.f[..pair.x.n]);
         crate::real::axpy(T::ONE, beta, &mut self.g);
         self.df.fill(T::ZERO);
+        beta.fill(T::ZERO);
+        self.close(pair);
+    }
+
+    /// F and G ← F + β, β ← 0, in a symmetric problem.
+    pub fn absorb_both(&mut self, pair: Pair<'_, T>, beta: &mut [T]) {
+        crate::real::axpy(T::ONE, beta, &mut self.f);
+        self.g.copy_from_slice(&self.f);
         beta.fill(T::ZERO);
         self.close(pair);
     }

@@ -4,6 +4,7 @@ use super::cloud::Cloud;
 use super::mixing::{LARGEST, Mixing};
 use super::problem::{Pair, Problem};
 use super::squares::MANY;
+use super::tiles::Kind;
 use super::{Report, Status};
 use crate::real::Real;
 
@@ -50,7 +51,7 @@ impl<T: Real> Solve<T> {
     /// From potentials of a coarser problem, or from nothing, to the tolerance. Rows end exact. `memory` bytes may go
     /// to the stored kernel.
     pub fn cross(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop) -> Report {
-        self.problem.set(pair, memory, true);
+        self.problem.set(pair, memory, Kind::Cross);
         if !(pair.x.n.min(pair.y.n) >= SMALLEST && self.start_coarse(pair, memory)) {
             self.problem.relax(pair);
         }
@@ -88,7 +89,7 @@ impl<T: Real> Solve<T> {
 
     /// From the potentials g (input order) times `unit`.
     pub fn warm(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, g: &[T], unit: f64) -> Report {
-        self.problem.set(pair, memory, true);
+        self.problem.set(pair, memory, Kind::Cross);
         self.problem.start_at(pair, |p| T::from_f64(g[pair.y.order[p] as usize].to_f64() * unit));
         self.iterate(pair, stop)
     }
@@ -135,16 +136,16 @@ impl<T: Real> Solve<T> {
                 if rescues > RESCUES || !problem.rescue(pair, beta, r) {
                     problem.absorb(pair, beta);
                     problem.relax(pair);
+                    problem.build(pair);
                 }
                 mixing.restart();
-                problem.build(pair);
                 continue;
             }
             mixing.step(pair.isa, &pair.y.weights, beta, r, sweep.error, sweep.dual);
             let span = beta.iter().fold(0.0, |a: f64, v| a.max(v.to_f64().abs()));
             debug_assert!(span <= LARGEST);
             // Tiles were dropped for β and δ near 0.
-            if sweep.drift > problem.room || span > WIDEST {
+            if sweep.stale || span > WIDEST {
                 mixing.absorbed(beta);
                 problem.absorb(pair, beta);
                 problem.build(pair);
@@ -157,12 +158,13 @@ impl<T: Real> Solve<T> {
     pub fn symmetric(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, start: Option<&[T]>) -> Report {
         let n = pair.x.n;
         let Solve { problem, beta, .. } = self;
-        problem.set(pair, memory, false);
+        problem.set(pair, memory, Kind::Symmetric);
         if let Some(potential) = start {
             problem.both_at(pair, potential);
         }
         beta.clear();
         beta.resize(pair.x.padded(), T::ZERO);
+        problem.expect(stop.tolerance);
         problem.build(pair);
         let mut report = Report { status: Status::MaxIterations, iterations: 0, marginal_error: f64::INFINITY };
         loop {
@@ -170,7 +172,8 @@ impl<T: Real> Solve<T> {
             report.iterations += 1;
             let off = |b: T, d: T| ((b - d).to_f64().exp2() - 1.0).abs();
             let terms = pair.x.weights.iter().zip(beta.iter()).zip(&problem.df);
-            report.marginal_error = terms.map(|((a, &b), &d)| a.to_f64() * off(b, d)).take(n).sum();
+            let (unsure, stale) = problem.dropped(pair, beta);
+            report.marginal_error = terms.map(|((a, &b), &d)| a.to_f64() * off(b, d)).take(n).sum::<f64>() + unsure;
             if report.marginal_error <= stop.tolerance {
                 report.status = Status::Converged;
                 return report;
@@ -185,6 +188,10 @@ impl<T: Real> Solve<T> {
             let half = T::from_f64(0.5);
             for (b, &d) in beta.iter_mut().zip(&problem.df).take(n) {
                 *b = half * (*b + d);
+            }
+            if stale {
+                problem.absorb_both(pair, beta);
+                problem.build(pair);
             }
         }
     }
@@ -286,7 +293,7 @@ mod tests {
         };
         let starts = |x: &Cloud<f64>, y: &Cloud<f64>| {
             let mut solve = Solve::default();
-            solve.problem.set(pair(x, y), MEMORY, true);
+            solve.problem.set(pair(x, y), MEMORY, Kind::Cross);
             solve.start_coarse(pair(x, y), MEMORY)
         };
         assert!(starts(&surface(1), &surface(2)));

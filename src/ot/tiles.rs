@@ -5,7 +5,7 @@ use super::cloud::{Cloud, ROWS};
 use super::kernel::Boxes;
 use super::squares::{Limits, MANY, Squares, add_squares, group_squares};
 use crate::real::Real;
-use crate::simd::{TILE, Vector, dispatch};
+use crate::simd::{Buffer, TILE, Vector, dispatch};
 use std::ops::Range;
 
 /// Values of a tile.
@@ -21,6 +21,26 @@ pub(crate) struct Exponents<'a, T> {
     pub g: &'a [T],
 }
 
+/// Which entries there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// All, between two clouds.
+    #[default]
+    Cross,
+    /// Those of a cloud with itself, F = G: blocks of 16 × 16 points on the diagonal and above. The others are the same.
+    Symmetric,
+}
+
+impl Kind {
+    /// First tile of a group's columns.
+    pub fn first(self, group: usize) -> usize {
+        match self {
+            Kind::Cross => 0,
+            Kind::Symmetric => group / TILE,
+        }
+    }
+}
+
 /// The same with what tells whole tiles that cannot matter.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a, T> {
@@ -29,17 +49,18 @@ pub(super) struct Source<'a, T> {
     pub y_boxes: &'a Boxes<T>,
     /// Largest G of each tile's columns.
     pub g_max: &'a [T],
+    pub kind: Kind,
 }
 
 /// Tiles of a range of rows, with the memory of the passes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tiles<T> {
-    /// First tile of each group of [`ROWS`] rows; one more at the end.
-    start: Vec<u32>,
+    /// First tile of each group of [`ROWS`] rows, and the one after its last.
+    groups: Vec<[u32; 2]>,
     /// Column of each tile, in tiles.
     pub column: Vec<u32>,
     /// [`VALUES`] of each tile, row after row; longer than the tiles that there are.
-    pub values: Vec<T>,
+    pub values: Buffer<T>,
     /// Upper bounds of the exponents in a group's tiles.
     bounds: Vec<T>,
     /// What [`count_rows`] found.
@@ -49,27 +70,21 @@ pub(super) struct Tiles<T> {
     pub squares: Squares<T>,
     pub columns: Vec<T>,
     pub row_sums: Vec<T>,
-    pub means: Vec<T>,
+    /// Of each row, after a pass that takes moments; such a pass over a symmetric kernel adds to `columns`.
+    pub moments: Vec<T>,
 }
 
 impl<T: Real> Tiles<T> {
     /// Memory for `rows` rows in d dimensions and for `tiles` tiles. Pages that are never written cost nothing.
     pub fn reserve(&mut self, rows: usize, d: usize, tiles: usize) {
         let groups = rows.div_ceil(ROWS);
-        self.start.reserve((groups + 1).saturating_sub(self.start.len()));
+        self.groups.reserve(groups.saturating_sub(self.groups.len()));
         self.column.reserve(tiles.saturating_sub(self.column.len()));
         if self.values.len() < tiles * VALUES {
-            self.values = vec![T::ZERO; tiles * VALUES];
+            self.values.set_len(tiles * VALUES);
         }
         self.rows.resize(d * ROWS, T::ZERO);
         self.row_sums.resize(groups * ROWS, T::ZERO);
-        self.means.resize(groups * ROWS * d, T::ZERO);
-    }
-
-    fn forget(&mut self) {
-        self.column.clear();
-        self.start.clear();
-        self.start.push(0);
     }
 }
 
@@ -80,13 +95,17 @@ dispatch! {
     pub(super) fn count_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = count_body;
     /// Stores the tiles.
     pub(super) fn build_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = build_body;
+    /// Stores new tiles for the groups of these rows in which a row of `changed` is. False if they find no room.
+    pub(super) fn patch_rows<T>(
+        from: Source<'_, T>, rows: Range<usize>, changed: &[u32], tiles: &mut Tiles<T>,
+    ) -> bool = patch_body;
     /// `row_sums` = K w; `columns` = Kᵀ (a / row_sums), over these rows. With `anew`, tiles are computed on the way.
     pub(super) fn sweep_rows<T>(
         anew: Option<Source<'_, T>>, rows: Range<usize>, tiles: &mut Tiles<T>, w: &[T], a: &[T],
     ) = sweep_body;
 }
 
-/// Exponents below this are not stored: in f32 each neglected entry is below 4e-9 of its row's sum before scaling.
+/// Tiles without an exponent of at least this are left out. Lower cuts cost tiles, higher ones builds.
 pub(super) fn cut<T: Real>() -> f64 {
     if T::EPSILON.to_f64() > 1e-10 { -28.0 } else { -64.0 }
 }
@@ -126,24 +145,51 @@ fn count_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles:
 
 #[inline(always)]
 pub(super) fn build_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) {
-    tiles.forget();
+    tiles.column.clear();
+    tiles.groups.clear();
     for (k, group) in rows.step_by(ROWS).enumerate() {
+        let first = tiles.column.len() as u32;
         build_group::<V>(from, (k, group), tiles);
-        tiles.start.push(tiles.column.len() as u32);
+        tiles.groups.push([first, tiles.column.len() as u32]);
     }
+}
+
+#[inline(always)]
+fn patch_body<V: Vector>(
+    from: Source<'_, V::Scalar>,
+    rows: Range<usize>,
+    changed: &[u32],
+    tiles: &mut Tiles<V::Scalar>,
+) -> bool {
+    let mut done = None;
+    for &row in changed.iter().filter(|&&row| rows.contains(&(row as usize))) {
+        let k = (row as usize - rows.start) / ROWS;
+        if done == Some(k) {
+            continue;
+        }
+        // New tiles stand behind all others; the old ones are left.
+        let first = tiles.column.len();
+        if (first + from.y_boxes.padded) * VALUES > tiles.values.len() {
+            return false;
+        }
+        build_group::<V>(from, (k, rows.start + k * ROWS), tiles);
+        tiles.groups[k] = [first as u32, tiles.column.len() as u32];
+        done = Some(k);
+    }
+    true
 }
 
 /// Upper bounds of the exponents in the tiles of a group, from distances of bounding boxes; the largest F of its rows.
 #[inline(always)]
 fn bound_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, bounds: &mut Vec<V::Scalar>) -> V::Scalar {
-    let Source { of, x_boxes, y_boxes, g_max } = from;
+    let Source { of, x_boxes, y_boxes, g_max, kind, .. } = from;
     bounds.resize(y_boxes.padded, V::Scalar::ZERO);
     let zero = V::splat(V::Scalar::ZERO);
     let mut top = of.f[group];
     for &f in &of.f[group..group + ROWS] {
         top = if f > top { f } else { top };
     }
-    for j in (0..y_boxes.padded).step_by(V::LANES) {
+    for j in (kind.first(group) / V::LANES * V::LANES..y_boxes.padded).step_by(V::LANES) {
         let mut distance = zero;
         for k in 0..of.x.d {
             let (xb, yb) = (k * x_boxes.padded + group / ROWS, k * y_boxes.padded + j);
@@ -154,6 +200,7 @@ fn bound_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, bounds: &mu
         }
         V::splat(top).add(V::load(&g_max[j..])).sub(distance).store(&mut bounds[j..]);
     }
+    bounds[..kind.first(group)].fill(V::Scalar::from_f64(f64::NEG_INFINITY));
     top
 }
 
@@ -187,14 +234,14 @@ fn fill_group<V: Vector, const D: usize>(
     tiles: &mut Tiles<V::Scalar>,
 ) {
     let Source { of, g_max, .. } = from;
+    let limit = V::Scalar::from_f64(self::cut::<V::Scalar>());
     let Tiles { column, values, bounds, rows, squares, .. } = tiles;
     let (axes, stride, zero) = (&of.y.axes[..], of.y.stride(), V::splat(V::Scalar::ZERO));
     let x = if D > 0 && D < MANY { &rows[..D * ROWS] } else { &rows[..] };
     let f: &[V::Scalar] = &of.f[group..group + ROWS];
-    let limit = V::Scalar::from_f64(cut::<V::Scalar>());
     let (cut, highest) = (V::splat(limit), V::splat(V::Scalar::from_f64(HIGHEST)));
     // Entries far below the cut are 0: with w and u their products would be denormal, a hundred times slower.
-    let faint = V::splat(V::Scalar::from_f64(2.0 * self::cut::<V::Scalar>()));
+    let faint = V::splat(limit + limit);
     let limits = Limits { bounds, top, g_max, limit };
     let (squares, known) =
         if D == MANY { group_squares::<V>((&rows[..], of.y), k, Some(limits), squares) } else { (&[][..], &[][..]) };
@@ -249,7 +296,7 @@ pub(super) fn group_tiles<V: Vector>(
     tiles: &mut Tiles<V::Scalar>,
 ) -> Range<usize> {
     match anew {
-        None => tiles.start[k] as usize..tiles.start[k + 1] as usize,
+        None => tiles.groups[k][0] as usize..tiles.groups[k][1] as usize,
         Some(from) => {
             tiles.column.clear();
             build_group::<V>(from, (k, group), tiles);

@@ -3,6 +3,7 @@
 use super::super::kernel::Kernel;
 use super::super::problem::tests::cloud;
 use super::super::problem::{Pair, Problem};
+use super::super::tiles::Kind;
 use super::*;
 use crate::simd::{Isa, padded};
 
@@ -28,7 +29,7 @@ fn rows_are_true<T: Real>(bound: f64) {
                 (0..d).map(|k| (x.axis(k)[i].to_f64() - y.axis(k)[j].to_f64()).powi(2)).sum()
             };
             for isa in Isa::available() {
-                kernel.set(&x, &y, budgets::<T>(n, m)[1], true);
+                kernel.set(&x, &y, budgets::<T>(n, m)[1], Kind::Cross);
                 for turned in [false, true] {
                     let rows = kernel.squares(isa, (&x, &y), turned).expect("they fit");
                     let mut block = vec![T::ZERO; rows.room()];
@@ -59,17 +60,17 @@ fn only_where_they_fit_and_are_asked_for_again() {
     let (x, y) = (cloud::<f32>(1, 40, 9, 4, 1.5), cloud::<f32>(2, 50, 9, 6, 1.5));
     let [small, large] = budgets::<f32>(40, 50);
     let mut kernel = Kernel::default();
-    for (memory, again, kept) in
-        [(large, true, true), (large - 1, true, false), (small, true, false), (large, false, false)]
-    {
-        kernel.set(&x, &y, memory, again);
-        assert_eq!(kernel.squares(Isa::best(), (&x, &y), false).is_some(), kept, "{memory} {again}");
+    for (memory, kept) in [(large, true), (large - 1, false), (small, false)] {
+        kernel.set(&x, &y, memory, Kind::Cross);
+        assert_eq!(kernel.squares(Isa::best(), (&x, &y), false).is_some(), kept, "{memory}");
     }
-    kernel.set(&x, &y, large, true);
+    kernel.set(&x, &x, large, Kind::Symmetric);
+    assert!(kernel.squares(Isa::best(), (&x, &x), false).is_none());
+    kernel.set(&x, &y, large, Kind::Cross);
     kernel.unset();
     assert!(kernel.squares(Isa::best(), (&x, &y), false).is_none());
     let (x, y) = (cloud::<f32>(1, 40, 7, 4, 1.5), cloud::<f32>(2, 50, 7, 6, 1.5));
-    kernel.set(&x, &y, large, true);
+    kernel.set(&x, &y, large, Kind::Cross);
     assert!(kernel.squares(Isa::best(), (&x, &y), false).is_none());
 }
 
@@ -83,8 +84,8 @@ fn same_bits<T: Real>() {
                 let pair = Pair { isa, x: &x, y: &y };
                 let [mut kept, mut anew] = [Problem::<T>::default(), Problem::default()];
                 let [small, large] = budgets::<T>(n, m);
-                kept.set(pair, large, true);
-                anew.set(pair, small, true);
+                kept.set(pair, large, Kind::Cross);
+                anew.set(pair, small, Kind::Cross);
                 let beta: Vec<T> = y.weights.iter().map(|&b| if b > T::ZERO { b + b } else { b }).collect();
                 for round in 0..4 {
                     let found = [&mut kept, &mut anew].map(|problem| {
