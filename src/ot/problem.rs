@@ -54,8 +54,6 @@ const FAINT: f64 = 1e-18;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Problem<T> {
     pub storage: Storage,
-    /// Twice the mass that may be dropped.
-    allowance: f64,
     /// Absorbed potentials, padded; −∞ on padding, and in G where there is no mass.
     pub f: Vec<T>,
     pub g: Vec<T>,
@@ -121,7 +119,6 @@ impl<T: Real> Problem<T> {
     /// problem, of a cloud with itself, has F = G and β alone.
     pub fn set(&mut self, pair: Pair<'_, T>, memory: usize, kind: Kind) {
         self.kind = kind;
-        self.expect(0.0);
         self.storage = if memory == 0 { Storage::Streamed } else { Storage::Tiled };
         let (n, m) = (pair.x.padded(), pair.y.padded());
         for (v, len) in [(&mut self.f, n), (&mut self.df, n), (&mut self.g, m), (&mut self.columns, m)] {
@@ -239,11 +236,6 @@ impl<T: Real> Problem<T> {
         finite(&self.f, &pair.x.weights) && finite(&self.g, &pair.y.weights)
     }
 
-    /// Lets a quarter of the tolerance be dropped, of what the precision can tell.
-    pub fn expect(&mut self, tolerance: f64) {
-        self.allowance = (0.25 * tolerance).max((cut::<T>() + 5.0).exp2());
-    }
-
     /// To be called after F or G changed and before [`Problem::sweep`].
     pub fn build(&mut self, pair: Pair<'_, T>) {
         if self.storage == Storage::Tiled {
@@ -283,7 +275,7 @@ impl<T: Real> Problem<T> {
         let limit = if T::EPSILON.to_f64() > 1e-10 { 90.0 } else { 900.0 };
         let mut sweep = Sweep { error, unsure: 0.0, stale: false, dual, lost: top.to_f64() > limit };
         if self.storage == Storage::Tiled {
-            (sweep.unsure, sweep.stale) = self.dropped(pair, beta);
+            (sweep.unsure, sweep.stale) = self.dropped(pair, beta, error);
             for (&a, &d) in x.weights.iter().zip(&self.df).filter(|(a, _)| a.to_f64() > FAINT) {
                 let d = d.to_f64();
                 if !(CLAMPED..=LOST).contains(&d) {
@@ -295,9 +287,9 @@ impl<T: Real> Problem<T> {
         sweep
     }
 
-    /// Twice the mass that dropped tiles may hold at δ and β, and whether it is so much that they must be built anew. Their
-    /// entries are a_i b_j 2^(e + δ_i + β_j) with e below the cut, and w = b 2^β.
-    pub fn dropped(&self, pair: Pair<'_, T>, beta: &[T]) -> (f64, bool) {
+    /// Twice the mass that dropped tiles may hold at δ and β, and whether it is so much, beside the error of the iteration,
+    /// that they must be built anew. Their entries are a_i b_j 2^(e + δ_i + β_j) with e below the cut, and w = b 2^β.
+    pub fn dropped(&self, pair: Pair<'_, T>, beta: &[T], error: f64) -> (f64, bool) {
         if self.storage == Storage::Streamed {
             return (0.0, false);
         }
@@ -311,7 +303,8 @@ impl<T: Real> Problem<T> {
         let cut = cut::<T>().exp2();
         let (all, largest) = (cut * rows * columns, cut * (highest.exp2() * columns).max(up.exp2() * rows));
         let unsure = 2.0 * all.min(1.0);
-        (unsure, unsure > self.allowance || largest > LARGEST)
+        // New tiles drop 2^(cut + 1), or a little more while rows are not exact.
+        (unsure, unsure > (0.25 * error).max(32.0 * cut) || largest > LARGEST)
     }
 
     /// After a sweep at β that lost rows or columns: gives those rows, then those columns, an exact update in the log domain,

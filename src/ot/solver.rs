@@ -102,7 +102,6 @@ impl<T: Real> Solve<T> {
             v.resize(m, T::ZERO);
         }
         mixing.reset(m);
-        problem.expect(stop.tolerance);
         problem.build(pair);
         let mut report = Report { status: Status::MaxIterations, iterations: 0, marginal_error: f64::INFINITY };
         let mut rescues = 0;
@@ -164,7 +163,6 @@ impl<T: Real> Solve<T> {
         }
         beta.clear();
         beta.resize(pair.x.padded(), T::ZERO);
-        problem.expect(stop.tolerance);
         problem.build(pair);
         let mut report = Report { status: Status::MaxIterations, iterations: 0, marginal_error: f64::INFINITY };
         loop {
@@ -172,8 +170,9 @@ impl<T: Real> Solve<T> {
             report.iterations += 1;
             let off = |b: T, d: T| ((b - d).to_f64().exp2() - 1.0).abs();
             let terms = pair.x.weights.iter().zip(beta.iter()).zip(&problem.df);
-            let (unsure, stale) = problem.dropped(pair, beta);
-            report.marginal_error = terms.map(|((a, &b), &d)| a.to_f64() * off(b, d)).take(n).sum::<f64>() + unsure;
+            let error = terms.map(|((a, &b), &d)| a.to_f64() * off(b, d)).take(n).sum();
+            let (unsure, stale) = problem.dropped(pair, beta, error);
+            report.marginal_error = error + unsure;
             if report.marginal_error <= stop.tolerance {
                 report.status = Status::Converged;
                 return report;

@@ -112,7 +112,7 @@ fn stored_and_streamed<T: Real>(x: &Shape, y: &Shape, names: &str, scale: f64, c
     if converged {
         // Two dual values, each short by at most the marginal error times the span of the potentials.
         let bound = if is_single::<T>() { 1e-5 } else { 1e-9 };
-        let size = stored.ot_xy.abs() + largest_cost(&px, &py) + 1e-30;
+        let size = stored.ot_xy.abs() + largest_cost(&px, &py) + stored.epsilon;
         let apart = (stored.value - streamed.value).abs();
         assert!(apart < bound * size, "{names} {scale}: {} {}", stored.value, streamed.value);
     }
