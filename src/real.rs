@@ -56,9 +56,17 @@ pub fn widen<T: Real>(values: &[T]) -> Vec<f64> {
     values.iter().map(|&v| v.to_f64()).collect()
 }
 
-/// Σ a_i b_i, summed in f64.
+/// Σ a_i b_i, summed in f64, in eight partial sums.
 pub fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
-    a.iter().zip(b).map(|(&a, &b)| a.to_f64() * b.to_f64()).sum()
+    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        for k in 0..8 {
+            sums[k] += a[k].to_f64() * b[k].to_f64();
+        }
+    }
+    let rest: f64 = rest_a.iter().zip(rest_b).map(|(a, b)| a.to_f64() * b.to_f64()).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 /// y += c x.

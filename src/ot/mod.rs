@@ -16,6 +16,7 @@ mod cloud;
 mod divergence;
 mod epsilon;
 mod kernel;
+mod marginals;
 mod mixing;
 mod moments;
 mod points;

@@ -168,11 +168,8 @@ impl<T: Real> Solve<T> {
         loop {
             problem.rows(pair, beta, &mut []);
             report.iterations += 1;
-            let off = |b: T, d: T| ((b - d).to_f64().exp2() - 1.0).abs();
-            let terms = pair.x.weights.iter().zip(beta.iter()).zip(&problem.df);
-            let error = terms.map(|((a, &b), &d)| a.to_f64() * off(b, d)).take(n).sum();
-            let (unsure, stale) = problem.dropped(pair, beta, error);
-            report.marginal_error = error + unsure;
+            let (error, stale) = problem.own_error(pair, beta);
+            report.marginal_error = error;
             if report.marginal_error <= stop.tolerance {
                 report.status = Status::Converged;
                 return report;
