@@ -4,7 +4,7 @@ use super::activation::activate;
 use super::mlp::Mlp;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
-use crate::simd::{Isa, slices};
+use crate::simd::{Aligned, Isa, slices};
 
 /// Everything that the passes of one network over a batch of up to `rows` samples need. Sizes are fixed when it is
 /// made; nothing is allocated later.
@@ -13,22 +13,22 @@ pub struct Pass<T> {
     pub(super) isa: Isa,
     pub(super) rows: usize,
     /// a_0 .. a_L, rows × width.
-    pub(super) a: Vec<Vec<T>>,
+    pub(super) a: Vec<Aligned<T>>,
     /// σ'(z_l); index 0 is unused.
-    pub(super) first: Vec<Vec<T>>,
+    pub(super) first: Vec<Aligned<T>>,
     /// σ''(z_l), and δ_l ⊙ σ''(z_l) once there is a gradient: derivatives need nothing else of the two.
-    pub(super) second: Vec<Vec<T>>,
+    pub(super) second: Vec<Aligned<T>>,
     pub(super) curved: bool,
     /// δ of one layer, the next one in its place, and s_l = δ_l ⊙ σ'(z_l) (D1).
-    pub(super) delta: Vec<T>,
-    pub(super) s: Vec<Vec<T>>,
+    pub(super) delta: Aligned<T>,
+    pub(super) s: Vec<Aligned<T>>,
     /// ȧ_l, ż_l (D3).
-    pub(super) dot_a: Vec<Vec<T>>,
-    pub(super) dot_z: Vec<Vec<T>>,
+    pub(super) dot_a: Vec<Aligned<T>>,
+    pub(super) dot_z: Vec<Aligned<T>>,
     /// Two adjoints of the widest layer.
-    pub(super) bar: [Vec<T>; 2],
+    pub(super) bar: [Aligned<T>; 2],
     /// d tangents a sample (D2): Z_l and J_l.
-    pub(super) jacobian: [Vec<T>; 2],
+    pub(super) jacobian: [Aligned<T>; 2],
 }
 
 impl<T: Real> Pass<T> {
@@ -45,11 +45,11 @@ impl<T: Real> Pass<T> {
     fn new(mlp: &Mlp, rows: usize, potential: bool) -> Self {
         let hidden = mlp.hidden();
         let widest = mlp.sizes()[..=hidden].iter().copied().max().unwrap_or(0);
-        let layers = |needed: bool, input: bool| -> Vec<Vec<T>> {
+        let layers = |needed: bool, input: bool| -> Vec<Aligned<T>> {
             let size = |l: usize| if needed && (l > 0 || input) { rows * mlp.sizes()[l] } else { 0 };
-            (0..=hidden).map(|l| vec![T::ZERO; size(l)]).collect()
+            (0..=hidden).map(|l| Aligned::zeros(size(l))).collect()
         };
-        let wide = |needed: bool, tangents: usize| vec![T::ZERO; if needed { rows * widest * tangents } else { 0 }];
+        let wide = |needed: bool| Aligned::zeros(if needed { rows * widest } else { 0 });
         Pass {
             isa: Isa::best(),
             rows,
@@ -57,12 +57,12 @@ impl<T: Real> Pass<T> {
             first: layers(true, false),
             second: layers(potential, false),
             curved: false,
-            delta: wide(potential, 1),
+            delta: wide(potential),
             s: layers(potential, false),
             dot_a: layers(potential, true),
             dot_z: layers(potential, false),
-            bar: [wide(true, 1), wide(true, 1)],
-            jacobian: [vec![], vec![]],
+            bar: [wide(true), wide(true)],
+            jacobian: Default::default(),
         }
     }
 

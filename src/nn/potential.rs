@@ -36,7 +36,7 @@ impl<T: Real> Pass<T> {
     pub fn hessian(&mut self, mlp: &Mlp, parameters: &[T], out: &mut [T]) {
         let (d, rows) = (mlp.input(), self.rows);
         let widest = mlp.sizes()[..=mlp.hidden()].iter().copied().max().unwrap_or(0);
-        self.jacobian.iter_mut().for_each(|j| j.resize(rows * d * widest, T::ZERO));
+        self.jacobian.iter_mut().for_each(|j| j.set_len(rows * d * widest));
         out.fill(T::ZERO);
         for l in 1..=mlp.hidden() {
             let (n_in, n_out) = (mlp.sizes()[l - 1], mlp.sizes()[l]);

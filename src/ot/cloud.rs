@@ -3,7 +3,7 @@
 
 use super::points::Points;
 use crate::real::Real;
-use crate::simd::{Isa, TILE, padded, slices};
+use crate::simd::{Aligned, Isa, TILE, padded, slices};
 
 /// Rows of a tile.
 pub(crate) const ROWS: usize = 4;
@@ -18,7 +18,7 @@ pub(crate) struct Cloud<T> {
     /// Dimension.
     pub d: usize,
     /// Coordinates, axis k at `k · stride .. `; 0 on the padding.
-    pub axes: Vec<T>,
+    pub axes: Aligned<T>,
     /// Weights; 0 on the padding.
     pub weights: Vec<T>,
     /// log₂ of the weights; −∞ where they are 0.
@@ -30,7 +30,15 @@ pub(crate) struct Cloud<T> {
 
 impl<T> Default for Cloud<T> {
     fn default() -> Self {
-        Cloud { n: 0, d: 0, axes: vec![], weights: vec![], log_weights: vec![], order: vec![], keys: vec![] }
+        Cloud {
+            n: 0,
+            d: 0,
+            axes: Aligned::default(),
+            weights: vec![],
+            log_weights: vec![],
+            order: vec![],
+            keys: vec![],
+        }
     }
 }
 
@@ -54,8 +62,7 @@ impl<T: Real> Cloud<T> {
     fn resize(&mut self, n: usize, d: usize) {
         (self.n, self.d) = (n, d);
         let p = self.padded();
-        self.axes.clear();
-        self.axes.resize(self.stride() * d, T::ZERO);
+        self.axes.zero(self.stride() * d);
         self.weights.clear();
         self.weights.resize(p, T::ZERO);
         self.log_weights.clear();

@@ -10,7 +10,7 @@ use super::tiles::{
     Exponents, Kind, Source, Tiles, VALUES, all_squares, build_rows, count_rows, patch_rows, sweep_rows, tiny,
 };
 use crate::real::Real;
-use crate::simd::{Isa, TILE, padded, slices};
+use crate::simd::{Aligned, Isa, TILE, padded, slices};
 use std::ops::Range;
 
 /// Bounding boxes of runs of points, axis after axis.
@@ -57,7 +57,7 @@ pub(crate) struct Kernel<T> {
     /// And none is missing.
     complete: bool,
     /// w, and w y for each axis.
-    ws: Vec<T>,
+    ws: Aligned<T>,
     /// What the entries beyond the diagonal of a symmetric kernel give the points of their columns.
     turned: Vec<T>,
 }
@@ -175,9 +175,8 @@ impl<T: Real> Kernel<T> {
         let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max, kind: *kind });
         let (n, m, both) = (of.x.n, w.len(), *kind == Kind::Symmetric);
         let d = if means.is_empty() { 0 } else { of.y.d };
-        ws.clear();
-        ws.extend_from_slice(w);
-        ws.resize((d + 1) * m, T::ZERO);
+        ws.set_len((d + 1) * m);
+        ws[..m].copy_from_slice(w);
         (0..d).for_each(|k| slices::mul(isa, &mut ws[(k + 1) * m..(k + 2) * m], w, of.y.axis(k)));
         let ws = &ws[..];
         crate::pool::for_each(parts, n * m >= WORTH, |k, tiles| {

@@ -28,8 +28,7 @@ pub(super) fn moment_body<V: Vector>(
 ) {
     let count = ws.len() / m;
     tiles.moments.resize(rows.len().next_multiple_of(ROWS) * count, V::Scalar::ZERO);
-    tiles.columns.clear();
-    tiles.columns.resize(if both { ws.len() } else { 0 }, V::Scalar::ZERO);
+    tiles.columns.zero(if both { ws.len() } else { 0 });
     for (k, group) in rows.step_by(ROWS).enumerate() {
         let stored = group_tiles::<V>(anew, k, group, tiles);
         for first in (0..count).step_by(MOST) {

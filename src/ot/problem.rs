@@ -7,7 +7,7 @@ use super::marginals::{FAINT, Rise, column_error, minus_log2, rise, scaled_weigh
 use super::softmin::{PARTS, Part, Side, softmin};
 use super::tiles::{Exponents, Kind, cut};
 use crate::real::Real;
-use crate::simd::Isa;
+use crate::simd::{Aligned, Isa};
 
 /// Where the kernel's entries come from in an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +52,8 @@ pub(crate) struct Problem<T> {
     pub g: Vec<T>,
     /// δ_i = −log₂ of the row sums: F + δ is the exact row update for G + β.
     pub df: Vec<T>,
-    w: Vec<T>,
-    columns: Vec<T>,
+    w: Aligned<T>,
+    columns: Aligned<T>,
     kind: Kind,
     /// Rows that a sweep lost.
     lost: Vec<u32>,
@@ -84,12 +84,12 @@ impl<T: Real> Problem<T> {
         self.kind = kind;
         self.storage = if memory == 0 { Storage::Streamed } else { Storage::Tiled };
         let (n, m) = (pair.x.padded(), pair.y.padded());
-        for (v, len) in [(&mut self.f, n), (&mut self.df, n), (&mut self.g, m), (&mut self.columns, m)] {
+        for (v, len) in [(&mut self.f, n), (&mut self.df, n), (&mut self.g, m)] {
             v.clear();
             v.resize(len, T::ZERO);
         }
-        self.w.clear();
-        self.w.resize(n.max(m), T::ZERO);
+        self.columns.zero(m);
+        self.w.zero(n.max(m));
         self.lost.clear();
         self.lost.reserve(n);
         if self.storage == Storage::Tiled {

@@ -3,7 +3,7 @@
 use super::cloud::Cloud;
 use super::squares::{Rows, read_row};
 use crate::real::Real;
-use crate::simd::{Isa, Vector, dispatch};
+use crate::simd::{Aligned, Isa, Vector, dispatch};
 use std::ops::Range;
 
 /// One side of a half-iteration: a cloud and the potential that is absorbed in the kernel's exponent there.
@@ -180,7 +180,7 @@ pub(super) fn room<T: Real>(y: &Cloud<T>, squares: Option<Rows<'_, T>>) -> usize
 /// Storage of one part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part<T> {
-    pub buffer: Vec<T>,
+    pub buffer: Aligned<T>,
     out: Vec<T>,
     means: Vec<T>,
 }
@@ -188,7 +188,7 @@ pub(crate) struct Part<T> {
 impl<T: Real> Part<T> {
     /// Room for softmins between `most` points or fewer, `numbers` at a time, without means.
     pub fn reserve(&mut self, most: usize, numbers: usize) {
-        self.buffer.reserve(numbers.saturating_sub(self.buffer.len()));
+        self.buffer.set_len(numbers);
         let rows = part(most, 0).len();
         self.out.reserve(rows.saturating_sub(self.out.len()));
     }
@@ -209,7 +209,7 @@ pub(super) fn softmin<T: Real>(
     let (n, d) = (x.cloud.n, if means.is_empty() { 0 } else { y.cloud.d });
     crate::pool::for_each(parts, n * y.cloud.n >= WORTH, |k, p| {
         let rows = part(n, k);
-        p.buffer.resize(room(y.cloud, squares), T::ZERO);
+        p.buffer.set_len(room(y.cloud, squares));
         p.out.resize(rows.len(), T::ZERO);
         p.means.resize(rows.len() * d, T::ZERO);
         softmin_rows(isa, x, y, squares, w, rows, &mut p.out, &mut p.means, &mut p.buffer);

@@ -5,7 +5,7 @@ use super::cloud::{Cloud, ROWS};
 use super::softmin::{PARTS, part};
 use super::tiles::{Tiles, VALUES};
 use crate::real::Real;
-use crate::simd::{TILE, Vector};
+use crate::simd::{Aligned, TILE, Vector};
 
 /// Dimensions from here on have distances computed apart from the exponentials. Below, computing them anew is as fast as
 /// reading them.
@@ -15,7 +15,7 @@ pub(super) const MANY: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Squares<T> {
     /// [`VALUES`] of each tile, all tiles of a group of rows, group after group; one group alone where they are not kept.
-    values: Vec<T>,
+    values: Aligned<T>,
     known: Vec<bool>,
     /// Tiles of a group.
     wide: usize,
@@ -34,7 +34,7 @@ impl<T: Real> Squares<T> {
         self.known.clear();
         self.known.resize(groups * wide, false);
         if self.values.len() < groups * wide * VALUES {
-            self.values = vec![T::ZERO; groups * wide * VALUES];
+            self.values.set_len(groups * wide * VALUES);
         }
     }
 

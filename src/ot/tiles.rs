@@ -5,7 +5,7 @@ use super::cloud::{Cloud, ROWS};
 use super::kernel::Boxes;
 use super::squares::{Limits, MANY, Squares, add_squares, group_squares};
 use crate::real::Real;
-use crate::simd::{Buffer, TILE, Vector, dispatch};
+use crate::simd::{Aligned, TILE, Vector, dispatch};
 use std::ops::Range;
 
 /// Values of a tile.
@@ -60,7 +60,7 @@ pub(super) struct Tiles<T> {
     /// Column of each tile, in tiles.
     pub column: Vec<u32>,
     /// [`VALUES`] of each tile, row after row; longer than the tiles that there are.
-    pub values: Buffer<T>,
+    pub values: Aligned<T>,
     /// Upper bounds of the exponents in a group's tiles.
     bounds: Vec<T>,
     /// What [`count_rows`] found.
@@ -68,7 +68,7 @@ pub(super) struct Tiles<T> {
     /// Coordinates of a group's rows, axis after axis.
     rows: Vec<T>,
     pub squares: Squares<T>,
-    pub columns: Vec<T>,
+    pub columns: Aligned<T>,
     pub row_sums: Vec<T>,
     /// Of each row, after a pass that takes moments; such a pass over a symmetric kernel adds to `columns`.
     pub moments: Vec<T>,
@@ -313,8 +313,7 @@ pub(super) fn sweep_body<V: Vector>(
     w: &[V::Scalar],
     a: &[V::Scalar],
 ) {
-    tiles.columns.clear();
-    tiles.columns.resize(w.len(), V::Scalar::ZERO);
+    tiles.columns.zero(w.len());
     let (w, _) = w.as_chunks::<TILE>();
     for (k, group) in rows.step_by(ROWS).enumerate() {
         let stored = group_tiles::<V>(anew, k, group, tiles);

@@ -52,9 +52,8 @@ impl<T: Real> Problem<T> {
         let factor = T::from_f64(factor);
         let mut read = |at: &Cloud<T>, of: &Cloud<T>, potential: &[T], out: &mut [T]| {
             self.df.resize(at.padded().max(self.df.len()), T::ZERO);
-            self.columns.resize(of.padded().max(self.columns.len()), T::ZERO);
+            self.columns.zero(of.padded().max(self.columns.len()));
             self.df.fill(T::ZERO);
-            self.columns.fill(T::ZERO);
             for ((w, &p), &l) in self.w.iter_mut().zip(potential).zip(&of.log_weights) {
                 *w = if l.is_finite() { p * factor + l } else { l };
             }
@@ -64,7 +63,7 @@ impl<T: Real> Problem<T> {
         read(x, coarse.y, &from.g, &mut self.f);
         read(y, coarse.x, &from.f, &mut self.g);
         self.df.resize(x.padded(), T::ZERO);
-        self.columns.resize(y.padded(), T::ZERO);
+        self.columns.set_len(y.padded());
         self.close(pair);
     }
 
@@ -87,7 +86,7 @@ impl<T: Real> Problem<T> {
         zeros.fill(T::ZERO);
         df.fill(T::ZERO);
         let buffer = &mut parts[0].buffer;
-        buffer.resize(n.max(m) + x.d, T::ZERO);
+        buffer.set_len(n.max(m) + x.d);
         w.iter_mut().zip(&y.log_weights).zip(&*beta).for_each(|((w, &l), &b)| *w = l + b);
         let (sx, sy) = (Side { cloud: x, potential: df }, Side { cloud: y, potential: g });
         for i in lost.iter().map(|&i| i as usize) {
