@@ -5,6 +5,7 @@ use crate::nn::Pass;
 use crate::pool::join;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
+use crate::simd::Aligned;
 
 /// Rows of a chunk; only the last of a batch may have fewer.
 pub(crate) const ROWS: usize = 128;
@@ -23,8 +24,8 @@ pub(crate) struct Chunk<T> {
     pub bar_u: Vec<T>,
     pub bar_v: Vec<T>,
     /// Gradients in the parameters of φ and of f.
-    pub d_phi: Vec<T>,
-    pub d_f: Vec<T>,
+    pub d_phi: Aligned<T>,
+    pub d_f: Aligned<T>,
     /// H_f(u), rows × d × d; filled by [`Chunk::hessian`].
     pub hessians: Vec<T>,
     phi: Pass<T>,
@@ -48,8 +49,8 @@ impl<T: Real> Chunk<T> {
             v: zeros(),
             bar_u: zeros(),
             bar_v: zeros(),
-            d_phi: vec![T::ZERO; architecture.phi_parameters()],
-            d_f: vec![T::ZERO; architecture.f_parameters()],
+            d_phi: Aligned::zeros(architecture.phi_parameters()),
+            d_f: Aligned::zeros(architecture.f_parameters()),
             hessians: vec![],
             phi: Pass::for_map(&architecture.phi, rows),
             f: Pass::for_potential(&architecture.f, rows),
