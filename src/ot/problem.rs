@@ -44,6 +44,7 @@ pub(crate) struct Sweep {
 
 /// Of a row or a column no more than this share may be dropped.
 const LARGEST: f64 = 1.0 / 16.0;
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Problem<T> {
     pub storage: Storage,

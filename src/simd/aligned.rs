@@ -1,36 +1,32 @@
 //! Memory for arrays that vectors run over.
 
 use crate::real::Real;
-use bytemuck::{Pod, Zeroable};
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// A line of the cache, and the widest register.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
+/// Bytes of a line of the cache, and of the widest register.
+const LINE: usize = 64;
 
 /// A vector of numbers that begins at a line of the cache: a wide register loaded from elsewhere touches two lines. What it
 /// holds after a change of length is not said.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Aligned<T> {
-    lines: Vec<Line>,
+    memory: Vec<T>,
+    first: usize,
     len: usize,
-    of: PhantomData<T>,
 }
 
 impl<T> Default for Aligned<T> {
     fn default() -> Self {
-        Aligned { lines: vec![], len: 0, of: PhantomData }
+        Aligned { memory: vec![], first: 0, len: 0 }
     }
 }
 
 impl<T: Real> Aligned<T> {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        let mut buffer = Aligned::default();
-        buffer.set_len(len);
-        buffer
+        let mut zeros = Aligned::default();
+        zeros.set_len(len);
+        zeros
     }
 
     /// Becomes `len` zeros.
@@ -39,27 +35,43 @@ impl<T: Real> Aligned<T> {
         self.fill(T::ZERO);
     }
 
-    /// Allocates only for more than ever before; then all is 0, and pages that are never written cost nothing.
+    /// Allocates only for more than ever before; then all is 0, and pages that are never written cost nothing (as they
+    /// would if the allocator were asked for the alignment).
     pub fn set_len(&mut self, len: usize) {
-        let lines = (len * size_of::<T>()).div_ceil(size_of::<Line>());
-        if lines > self.lines.len() {
-            self.lines = bytemuck::zeroed_vec(lines);
+        if self.first + len > self.memory.len() {
+            self.memory = vec![T::ZERO; len + LINE / size_of::<T>()];
+            self.first = first_line(&self.memory);
         }
         self.len = len;
     }
 }
 
-impl<T: Real> Deref for Aligned<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        &bytemuck::cast_slice(&self.lines)[..self.len]
+impl<T: Clone> Clone for Aligned<T> {
+    fn clone(&self) -> Self {
+        let memory = self.memory.clone();
+        let mut copy = Aligned { first: first_line(&memory), memory, len: self.len };
+        copy.clone_from_slice(self);
+        copy
     }
 }
 
-impl<T: Real> DerefMut for Aligned<T> {
+/// Place of the first number at a line.
+fn first_line<T>(memory: &[T]) -> usize {
+    let off = memory.as_ptr().addr() % LINE;
+    if memory.is_empty() { 0 } else { (LINE - off) % LINE / size_of::<T>() }
+}
+
+impl<T> Deref for Aligned<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.memory[self.first..self.first + self.len]
+    }
+}
+
+impl<T> DerefMut for Aligned<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+        &mut self.memory[self.first..self.first + self.len]
     }
 }
 
@@ -69,15 +81,25 @@ mod tests {
 
     #[test]
     fn lengths_and_alignment() {
-        let mut buffer = Aligned::<f32>::default();
-        for len in [0, 1, 16, 17, 1000, 3] {
-            buffer.set_len(len);
-            assert_eq!((buffer.len(), buffer.as_ptr().addr() % 64), (len, 0));
-            buffer.fill(2.0);
+        fn check<T: Real>() {
+            let mut all = vec![];
+            for len in [0, 1, 16, 17, 1000, 100_000] {
+                let mut a = Aligned::<T>::zeros(len);
+                assert!(a.len() == len && a.iter().all(|v| *v == T::ZERO));
+                a.fill(T::ONE);
+                all.push(a.clone());
+                assert!(all[all.len() - 1][..] == a[..]);
+                all.push(a);
+            }
+            assert!(all.iter().filter(|a| !a.is_empty()).all(|a| a.as_ptr().addr() % LINE == 0));
+            // Less, and as much again, in the same memory.
+            let a = &mut all[10];
+            let kept = a.as_ptr();
+            a.set_len(3);
+            a.zero(100_000);
+            assert!(a.as_ptr() == kept && a.iter().all(|v| *v == T::ZERO));
         }
-        let kept = buffer.as_ptr();
-        buffer.zero(1000);
-        assert_eq!(buffer.as_ptr(), kept);
-        assert!(buffer.iter().all(|&v| v == 0.0) && Aligned::<f64>::zeros(9).iter().all(|&v| v == 0.0));
+        check::<f32>();
+        check::<f64>();
     }
 }
