@@ -67,6 +67,7 @@
 //! `io`: files. `cli` (default): the command `wgpca`, with `io`. Without either the crate depends on faer, bytemuck and
 //! rayon alone.
 
+mod aligned;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;

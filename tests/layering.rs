@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         ("error", &[][..]),
+        ("aligned", &["real"]),
         ("numbers", &[]),
         ("rng", &["real"]),
         ("linalg", &["rng"]),
@@ -15,12 +16,12 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("simd", &["real"]),
         ("pool", &["error"]),
         ("measure", &["error"]),
-        ("nn", &["error", "real", "rng", "simd"]),
-        ("ot", &["error", "measure", "pool", "real", "rng", "simd"]),
+        ("nn", &["aligned", "error", "real", "rng", "simd"]),
+        ("ot", &["aligned", "error", "measure", "pool", "real", "rng", "simd"]),
         ("device", &["cuda", "error", "gpca"]),
         ("cuda", &["error", "gpca", "linalg", "measure", "nn", "ot", "real", "rng"]),
         ("gaussian", &["error", "linalg", "measure", "numbers", "pool", "rng"]),
-        ("gpca", &["error", "linalg", "measure", "nn", "numbers", "ot", "pool", "real", "rng"]),
+        ("gpca", &["aligned", "error", "linalg", "measure", "nn", "numbers", "ot", "pool", "real", "rng"]),
         ("io", &["error", "gaussian", "measure", "rng"]),
         ("plot", &["error", "rng"]),
         ("store", &["error", "gaussian", "gpca", "io", "measure", "nn", "real"]),

@@ -1,11 +1,11 @@
 //! A few rows of a batch through both networks of a geodesic: the unit of work that threads share.
 
 use super::geodesic::{Architecture, Geodesic};
+use crate::aligned::Aligned;
 use crate::nn::Pass;
 use crate::pool::join;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
-use crate::simd::Aligned;
 
 /// Rows of a chunk; only the last of a batch may have fewer.
 pub(crate) const ROWS: usize = 128;

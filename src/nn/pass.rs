@@ -2,9 +2,10 @@
 
 use super::activation::activate;
 use super::mlp::Mlp;
+use crate::aligned::Aligned;
 use crate::real::Real;
 use crate::real::sealed::{View, Write};
-use crate::simd::{Aligned, Isa, slices};
+use crate::simd::{Isa, slices};
 
 /// Everything that the passes of one network over a batch of up to `rows` samples need. Sizes are fixed when it is
 /// made; nothing is allocated later.

@@ -2,8 +2,9 @@
 //! that the exponent of the kernel is minus the squared distance.
 
 use super::points::Points;
+use crate::aligned::Aligned;
 use crate::real::Real;
-use crate::simd::{Aligned, Isa, TILE, padded, slices};
+use crate::simd::{Isa, TILE, padded, slices};
 
 /// Rows of a tile.
 pub(crate) const ROWS: usize = 4;

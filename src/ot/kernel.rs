@@ -9,8 +9,9 @@ use super::squares::{MANY, Rows};
 use super::tiles::{
     Exponents, Kind, Source, Tiles, VALUES, all_squares, build_rows, count_rows, patch_rows, sweep_rows, tiny,
 };
+use crate::aligned::Aligned;
 use crate::real::Real;
-use crate::simd::{Aligned, Isa, TILE, padded, slices};
+use crate::simd::{Isa, TILE, padded, slices};
 use std::ops::Range;
 
 /// Bounding boxes of runs of points, axis after axis.

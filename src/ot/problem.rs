@@ -6,8 +6,9 @@ use super::kernel::Kernel;
 use super::marginals::{FAINT, Rise, column_error, minus_log2, rise, scaled_weights};
 use super::softmin::{PARTS, Part, Side, softmin};
 use super::tiles::{Exponents, Kind, cut};
+use crate::aligned::Aligned;
 use crate::real::Real;
-use crate::simd::{Aligned, Isa};
+use crate::simd::Isa;
 
 /// Where the kernel's entries come from in an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

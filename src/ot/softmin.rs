@@ -2,8 +2,9 @@
 
 use super::cloud::Cloud;
 use super::squares::{Rows, read_row};
+use crate::aligned::Aligned;
 use crate::real::Real;
-use crate::simd::{Aligned, Isa, Vector, dispatch};
+use crate::simd::{Isa, Vector, dispatch};
 use std::ops::Range;
 
 /// One side of a half-iteration: a cloud and the potential that is absorbed in the kernel's exponent there.

@@ -4,8 +4,9 @@
 use super::cloud::{Cloud, ROWS};
 use super::softmin::{PARTS, part};
 use super::tiles::{Tiles, VALUES};
+use crate::aligned::Aligned;
 use crate::real::Real;
-use crate::simd::{Aligned, TILE, Vector};
+use crate::simd::{TILE, Vector};
 
 /// Dimensions from here on have distances computed apart from the exponentials. Below, computing them anew is as fast as
 /// reading them.

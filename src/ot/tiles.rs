@@ -4,8 +4,9 @@
 use super::cloud::{Cloud, ROWS};
 use super::kernel::Boxes;
 use super::squares::{Limits, MANY, Squares, add_squares, group_squares};
+use crate::aligned::Aligned;
 use crate::real::Real;
-use crate::simd::{Aligned, TILE, Vector, dispatch};
+use crate::simd::{TILE, Vector, dispatch};
 use std::ops::Range;
 
 /// Values of a tile.

@@ -4,7 +4,6 @@
 //! takes an [`Isa`] and enters the body compiled for that instruction set. Plain lane arrays left to the optimiser
 //! were tried first: LLVM's superword pass turned them into shuffles, 4 to 8 times slower, hence explicit vectors.
 
-mod aligned;
 mod engine;
 mod lanes;
 mod math;
@@ -13,7 +12,6 @@ pub(crate) mod slices;
 pub(crate) mod x86;
 
 pub use crate::real::sealed::Vector;
-pub(crate) use aligned::Aligned;
 pub(crate) use lanes::Lanes;
 use std::fmt;
 
