@@ -6,6 +6,9 @@ use crate::simd::{Isa, slices};
 
 /// Steps remembered. 10 and 15 take equally long, 5 takes a third more iterations.
 const MEMORY: usize = 10;
+/// So many good mixed steps one after the other halve the cost of the next rejection. Without, a few of them early in a hard problem
+/// leave it to plain steps for good.
+const FORGIVEN: usize = 4;
 /// β beyond this is cut back.
 pub(crate) const LARGEST: f64 = 60.0;
 
@@ -30,6 +33,8 @@ pub(crate) struct Mixing<T> {
     /// Plain steps still to take, and how many the next rejection costs: doubling bounds the loss against plain steps.
     wait: usize,
     penalty: usize,
+    /// Good mixed steps since the last rejection, or since they last paid.
+    good: usize,
     best: f64,
     age: usize,
 }
@@ -43,7 +48,7 @@ impl<T: Real> Mixing<T> {
         }
         self.accepted.resize(m, T::ZERO);
         self.accepted_residual.resize(m, T::ZERO);
-        (self.wait, self.penalty) = (0, 2);
+        (self.wait, self.penalty, self.good) = (0, 2, 0);
         self.restart();
     }
 
@@ -76,7 +81,12 @@ impl<T: Real> Mixing<T> {
                 self.restart();
                 self.wait = self.penalty;
                 self.penalty *= 2;
+                self.good = 0;
                 return;
+            }
+            self.good += 1;
+            if self.good == FORGIVEN {
+                (self.good, self.penalty) = (0, (self.penalty / 2).max(2));
             }
         }
         if self.linked {
@@ -190,6 +200,29 @@ mod tests {
         assert!(!solve_spd(&gram, 2, &mut x));
         gram[1][1] = 0.5;
         assert!(!solve_spd(&gram, 2, &mut x));
+    }
+
+    /// Rejections cost twice as much each time, and half of it after good steps.
+    #[test]
+    fn rejections_are_paid_for_and_forgiven() {
+        let m = 16;
+        let rate = |j: usize| 1.0 / (1.0 + 3.0 * j as f64);
+        let b = vec![1.0 / m as f64; m];
+        let mut beta: Vec<f64> = (0..m).map(|j| 1.0 + (j as f64).sin()).collect();
+        let mut mixing = Mixing::default();
+        mixing.reset(m);
+        let (mut penalties, mut honest) = (vec![], true);
+        for step in 0..40 {
+            let r: Vec<f64> = (0..m).map(|j| -rate(j) * beta[j]).collect();
+            let dual = -(0..m).map(|j| rate(j) * beta[j] * beta[j]).sum::<f64>();
+            // A dual value that fell: three times the step is taken back.
+            honest &= !(mixing.mixed && step < 20 && penalties.last().is_none_or(|&p| p < 16));
+            mixing.step(Isa::best(), &b, &mut beta, &r, 1e-3 / (step + 1) as f64, if honest { dual } else { -1e9 });
+            honest = true;
+            penalties.push(mixing.penalty);
+        }
+        penalties.dedup();
+        assert_eq!(penalties[..6], [2, 4, 8, 16, 8, 4]);
     }
 
     /// A linear fixed-point map whose slowest mode loses 1/301 a step: plain steps would need 3,000 of them.
