@@ -72,7 +72,7 @@ impl<T: Real> Kernel<T> {
         self.kind = kind;
         let columns = y.padded() / TILE;
         let all = self.tiles(x, y, 0..x.n);
-        // Entries come first. A symmetric kernel is built once, and no distance is asked for again.
+        // Entries come first. A symmetric kernel is built once as a rule, and asks for no distance again.
         let kept = kind == Kind::Cross && x.d >= MANY && 2 * all <= self.budget;
         (self.kept, self.complete) = (kept, false);
         for k in 0..PARTS {

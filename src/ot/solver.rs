@@ -273,6 +273,25 @@ mod tests {
         }
     }
 
+    /// Points far apart: potentials rise by half of log₂ n, and what tiles were dropped for potentials 0 may hold would be more than
+    /// the tolerance. They are built anew.
+    #[test]
+    fn symmetric_problems_heal_what_was_dropped() {
+        let n = 1000;
+        let mut cloud = Cloud::<f32>::default();
+        let coords: Vec<f32> = (0..n).map(|i| 100.0 * i as f32).collect();
+        cloud.set(&Points::uniform(&coords, 1).unwrap(), &[0.0], 1.0);
+        let mut solve = Solve::default();
+        let stop = Stop { tolerance: 2e-6, max_iterations: 60 };
+        let report = solve.symmetric(pair(&cloud, &cloud), MEMORY, stop, None);
+        assert!(report.status == Status::Converged, "{report:?}");
+        for (g, beta) in solve.problem.g[..n].iter().zip(&solve.beta) {
+            assert!((f64::from(g + beta) - 0.5 * (n as f64).log2()).abs() < 1e-5, "{g} {beta}");
+        }
+        // It was done: all stands in G.
+        assert!(solve.beta.iter().all(|b| b.abs() < 1e-3));
+    }
+
     /// Leaves of a shapeless cloud in many dimensions are as wide as the cloud; those of a surface, or in space, are not.
     #[test]
     fn coarse_starts_where_clouds_have_a_shape() {

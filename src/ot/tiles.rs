@@ -367,7 +367,7 @@ fn row_sums_of<V: Vector>(
 }
 
 #[inline(always)]
-pub(super) fn add_tile<V: Vector>(sums: &mut [V; ROWS], tile: &[V::Scalar; VALUES], w: &[V::Scalar; TILE]) {
+fn add_tile<V: Vector>(sums: &mut [V; ROWS], tile: &[V::Scalar; VALUES], w: &[V::Scalar; TILE]) {
     for h in (0..TILE).step_by(V::LANES) {
         let w = V::load(&w[h..]);
         for r in 0..ROWS {

@@ -71,7 +71,7 @@ fn sweeps<T: Real>(n: usize, m: usize, d: usize, bound: f64) {
             close(&what("r"), &r[..m], &exact.residual, bound);
             assert!(r[m..].iter().all(|&r| r == T::ZERO));
             close(&what("error, dual"), &[sweep.error, sweep.dual], &[exact.error, exact.dual], bound);
-            assert!(sweep.unsure < 1e-4 && !sweep.lost && !sweep.stale, "{}", what("sweep"));
+            assert!(sweep.unsure < 1e-6 && !sweep.lost && !sweep.stale, "{}", what("sweep"));
             problem.rows(pair, &beta, &mut means);
             close(&what("δ alone"), &problem.df[..n], &exact.delta, bound);
             close(&what("mean"), &means, &exact.means, 10.0 * bound);
