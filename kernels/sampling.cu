@@ -84,7 +84,7 @@ KERNEL draw_order(uint32_t* __restrict__ order, uint32_t* __restrict__ picks, ui
 REGISTER(draw_order)
 
 // y ~ ν_i, m × d, for the measure i = index[slot] of each slot, and the ε of the slot. Points and cumulative weights of
-// all measures lie one after the other, measure i at offsets[i] .. offsets[i+1]. Draw j reads word j of [run, step, i];
+// all measures lie one after the other, measure i at offsets[i] .. offsets[i+1]. Draw j reads word j of [run, step, keys[i]];
 // it takes the first point whose cumulative weight exceeds total · (j + U)/m (stratified) or total · U (independent).
 // Twins: Source::draw_stratified, whose scan finds the same point as this search because its targets do not decrease,
 // and Source::draw. No product here feeds a sum that could be contracted: the points are those of the CPU.
@@ -92,8 +92,8 @@ REGISTER(draw_order)
 // One block a slot. Bound by the latency of the search, log₂ n_i dependent reads.
 KERNEL __launch_bounds__(1024, 1)
 draw_measures(const float* __restrict__ points, const double* __restrict__ cumulative,
-              const uint64_t* __restrict__ offsets, const uint32_t* __restrict__ index,
-              const uint64_t* __restrict__ step, uint64_t seed, uint32_t run, uint32_t m, uint32_t d,
+              const uint64_t* __restrict__ offsets, const uint32_t* __restrict__ keys,
+              const uint32_t* __restrict__ index, const uint64_t* __restrict__ step, uint64_t seed, uint32_t run, uint32_t m, uint32_t d,
               uint32_t stratified, double weight, double fixed, double twice_scale, double least, float* y,
               double* __restrict__ epsilon) {
     __shared__ double room[32];
@@ -101,7 +101,7 @@ draw_measures(const float* __restrict__ points, const double* __restrict__ cumul
     const uint64_t start = offsets[i], n = offsets[i + 1] - start;
     const double* c = cumulative + start;
     const double total = c[n - 1];
-    const PhiloxStream s = philox_stream(seed, FOR_MEASURE, run, static_cast<uint32_t>(*step), i);
+    const PhiloxStream s = philox_stream(seed, FOR_MEASURE, run, static_cast<uint32_t>(*step), keys[i]);
     float* own = y + static_cast<uint64_t>(blockIdx.x) * m * d;
     for (uint32_t j = threadIdx.x; j < m; j += blockDim.x) {
         const double u = unit_interval(philox_word(s, j));

@@ -140,7 +140,8 @@ KERNEL update_times(uint64_t* __restrict__ counters, uint32_t* __restrict__ flag
         for (uint64_t i = t; i < n; i += threads) largest = fmax(largest, fabs(times[i]));
         const double longest = rules.longest * fmax(block_largest(largest, room), 2.2250738585072014e-308);
         for (uint64_t s = t; s < visits; s += threads) {
-            const double move = rules.times * 0.5 * along[s] / terms[0];
+            // A curve that does not move has no better time.
+            const double move = terms[0] > 0.0 ? rules.times * 0.5 * along[s] / terms[0] : 0.0;
             times[index[s]] = slot_time[s] - (move < -longest ? -longest : move > longest ? longest : move);
         }
         __syncthreads();
@@ -158,9 +159,9 @@ KERNEL update_times(uint64_t* __restrict__ counters, uint32_t* __restrict__ flag
         if (i < n) largest = fmax(largest, fabs(times[i]));
     }
 
-    // (D11 d) t ← t / c, f ← c f with c = max |t|; Adam's moments follow.
+    // (D11 d) t ← t / c, f ← c f with c = max |t|, where c is in the range of either precision (GAUGE); Adam's moments follow.
     double c = block_largest(largest, room);
-    if (!(rules.gauge && is_finite_number(c) && c > 0.0)) c = 1.0;
+    if (!(rules.gauge && c >= 1e-30 && c <= 1e30)) c = 1.0;
     if (c != 1.0) {
         const double back = 1.0 / c, m = 1.0 / back, v = 1.0 / (back * back);
         for (uint64_t i = t; i < n + 2; i += threads) {

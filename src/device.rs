@@ -143,7 +143,8 @@ impl fmt::Display for Place {
 
 impl Fit<f32> {
     /// The same fit there from now on: the steps of its trainings, and the solves of starts, evaluations and final
-    /// projections. A GPU draws the samples of the CPU; results differ by rounding.
+    /// projections. A GPU draws the samples of the CPU; results differ by rounding. Steps over measures of unequal weights are taken
+    /// on the CPU all the same; their solves around the steps run on the GPU.
     ///
     /// On a GPU steps are taken up to ten at a time, and an [`Event::Step`](crate::gpca::Event::Step) stands for all of
     /// them.

@@ -28,6 +28,8 @@ pub(crate) struct Sources {
     cumulative: Buffer<f64>,
     /// Measure i is at offsets[i] .. offsets[i+1].
     offsets: Buffer<u64>,
+    /// Index of the streams of each measure.
+    keys: Buffer<u32>,
 }
 
 impl Sources {
@@ -46,6 +48,7 @@ impl Sources {
             points: device.upload(&points)?,
             cumulative: device.upload(&cumulative)?,
             offsets: device.upload(&offsets)?,
+            keys: device.upload(&data.sources.iter().map(|s| s.key).collect::<Vec<_>>())?,
         }))
     }
 }
@@ -180,6 +183,7 @@ impl Sampler {
             &sources.points,
             &sources.cumulative,
             &sources.offsets,
+            &sources.keys,
             &self.index,
             step,
             &at.seed,

@@ -8,7 +8,7 @@ use super::sinkhorn::{Clouds, Size, Solver, Start};
 use super::terms::{Batch, Cotangents, Progress, Solved, Terms, Tie, Update};
 use super::{Buffer, Device, Graph};
 use crate::error::{Error, Result};
-use crate::gpca::shared::{Course, Engine, REPORT_EVERY, Steps};
+use crate::gpca::shared::{Course, Cpu, Engine, REPORT_EVERY, Steps};
 use crate::gpca::{Fit, Outcome, State};
 use crate::ot::Solves;
 
@@ -25,6 +25,10 @@ struct Cuda {
 
 impl Engine<f32> for Cuda {
     fn prepare(&self, course: &Course<'_, f32>, from: usize, state: &State<f32>) -> Result<Box<dyn Steps<f32>>> {
+        // The kernels count every visit alike.
+        if !course.data.equal_weights() {
+            return Cpu.prepare(course, from, state);
+        }
         Ok(Box::new(Training::new(&self.device, course, from, state)?))
     }
 

@@ -194,14 +194,12 @@ impl Model {
             return Err(Error::parameter("component", problem));
         };
         let (low, high) = c.interval;
-        let t = if t >= low && t <= high {
-            t
-        } else if clamp && !t.is_nan() {
-            t.max(low).min(high)
-        } else {
-            return Err(Error::Time { component: k, time: t, interval: c.interval });
-        };
-        let along = |from: &[f64], rate: &[f64]| from.iter().zip(rate).map(|(a, b)| a + t * b).collect();
-        Ok((along(&c.mean, &c.velocity), along(&c.a, &c.x)))
+        // An infinite end is no time, nor is one at which a number leaves the range.
+        let inside = if clamp && !t.is_nan() { t.max(low).min(high) } else { t };
+        let along =
+            |from: &[f64], rate: &[f64]| -> Vec<f64> { from.iter().zip(rate).map(|(a, b)| a + inside * b).collect() };
+        let (mean, lift) = (along(&c.mean, &c.velocity), along(&c.a, &c.x));
+        let sound = inside >= low && inside <= high && mean.iter().chain(&lift).all(|v| (v * v).is_finite());
+        if sound { Ok((mean, lift)) } else { Err(Error::Time { component: k, time: t, interval: c.interval }) }
     }
 }

@@ -17,12 +17,15 @@ pub(crate) struct Data<T> {
     pub variance: f64,
     /// `order[i]` is the place in the caller's list of source i.
     pub order: Vec<usize>,
+    /// Weights of the sources as they were given, none of them 0.
+    pub weights: Vec<f64>,
     pub dim: usize,
 }
 
 impl<T: Real> Data<T> {
-    /// Checks that there are at least two measures of one dimension, whose normalised coordinates fit `T`.
-    pub fn new(measures: &[Measure], normalise: bool) -> Result<Self> {
+    /// Checks that there are at least two measures of one dimension, whose normalised coordinates fit `T`. `weights` has one
+    /// positive weight a measure.
+    pub fn new(measures: &[Measure], weights: &[f64], normalise: bool) -> Result<Self> {
         let Some(first) = measures.first() else {
             return Err(Error::parameter("measures", "there are none; give at least two"));
         };
@@ -35,11 +38,14 @@ impl<T: Real> Data<T> {
         let mut order: Vec<usize> = (0..measures.len()).collect();
         order.sort_by(|&i, &j| {
             let (a, b) = (&canonical[i], &canonical[j]);
-            compare(a.points(), b.points()).then(compare(a.weights(), b.weights()))
+            compare(a.points(), b.points())
+                .then(compare(a.weights(), b.weights()))
+                .then(weights[i].total_cmp(&weights[j]))
         });
         let sorted: Vec<&Measure> = order.iter().map(|&i| &canonical[i]).collect();
-        let frame = if normalise { Frame::of(&sorted) } else { Frame::identity(first.dim()) };
-        let sources: Vec<Source<T>> = sorted.iter().map(|m| Source::new(m, &frame)).collect();
+        let weights: Vec<f64> = order.iter().map(|&i| weights[i]).collect();
+        let frame = if normalise { Frame::of(&sorted, &weights) } else { Frame::identity(first.dim()) };
+        let sources: Vec<Source<T>> = Source::all(&sorted, &frame);
         for (source, measure) in sources.iter().zip(&sorted) {
             if !source.points.coords().iter().all(|v| v.is_finite()) {
                 let problem = format!("a coordinate is beyond the range of {}; scale the data", T::NAME);
@@ -47,8 +53,24 @@ impl<T: Real> Data<T> {
             }
         }
         // In the frame the pooled variance is 1 if it was normalised; else it is that of the data.
-        let variance = if normalise { 1.0 } else { Frame::of(&sorted).scale.powi(2) };
-        Ok(Data { frame, sources, variance, order, dim: first.dim() })
+        let variance = if normalise { 1.0 } else { Frame::of(&sorted, &weights).scale.powi(2) };
+        Ok(Data { frame, sources, variance, order, weights, dim: first.dim() })
+    }
+
+    /// Whether every measure counts as much as the others.
+    pub fn equal_weights(&self) -> bool {
+        self.weights.iter().all(|&w| w == self.weights[0])
+    }
+
+    /// Weights of sum 1.
+    pub fn shares(&self) -> impl Iterator<Item = f64> {
+        let total: f64 = self.weights.iter().sum();
+        self.weights.iter().map(move |w| w / total)
+    }
+
+    /// Σ ŵ_i v_i over one value a source, ŵ of sum 1.
+    pub fn mean(&self, values: impl Iterator<Item = f64>) -> f64 {
+        self.shares().zip(values).map(|(share, value)| share * value).sum()
     }
 
     /// ε for a target cloud y in the frame: a fixed value brought into the frame, or the rule `2 · scale · variance of
@@ -109,8 +131,8 @@ mod tests {
         let a = Measure::uniform("a", vec![1.0, 2.0, 0.0, 5.0, -1.0, 3.0], 2).unwrap();
         let b = Measure::uniform("b", vec![0.0, 0.0, 4.0, 4.0], 2).unwrap();
         let shuffled = Measure::uniform("a", vec![0.0, 5.0, -1.0, 3.0, 1.0, 2.0], 2).unwrap();
-        let one: Data<f64> = Data::new(&[a, b.clone()], true).unwrap();
-        let two: Data<f64> = Data::new(&[b, shuffled], true).unwrap();
+        let one: Data<f64> = Data::new(&[a, b.clone()], &[1.0; 2], true).unwrap();
+        let two: Data<f64> = Data::new(&[b, shuffled], &[1.0; 2], true).unwrap();
         assert_eq!(one.frame, two.frame);
         for (s, t) in one.sources.iter().zip(&two.sources) {
             assert_eq!(s.points, t.points);
@@ -124,7 +146,7 @@ mod tests {
             Measure::weighted("a", vec![1e6, 2e6, 5e6], 1, vec![1.0, 2.0, 0.0]).unwrap(),
             Measure::uniform("b", vec![-3e6, 0.0], 1).unwrap(),
         ];
-        let data: Data<f64> = Data::new(&measures, true).unwrap();
+        let data: Data<f64> = Data::new(&measures, &[1.0; 2], true).unwrap();
         let (mut mean, mut square) = (0.0, 0.0);
         for s in &data.sources {
             for (x, w) in s.points.coords().iter().zip(s.points.weights()) {
@@ -139,11 +161,11 @@ mod tests {
     fn too_few_and_mixed_measures_are_errors() {
         let line = Measure::uniform("line", vec![0.0, 1.0], 1).unwrap();
         let plane = Measure::uniform("plane", vec![0.0, 1.0], 2).unwrap();
-        assert!(Data::<f32>::new(&[], true).is_err());
-        assert!(Data::<f32>::new(std::slice::from_ref(&line), true).unwrap_err().to_string().contains("line"));
-        let text = Data::<f32>::new(&[line, plane], true).unwrap_err().to_string();
+        assert!(Data::<f32>::new(&[], &[], true).is_err());
+        assert!(Data::<f32>::new(std::slice::from_ref(&line), &[1.0], true).unwrap_err().to_string().contains("line"));
+        let text = Data::<f32>::new(&[line, plane], &[1.0; 2], true).unwrap_err().to_string();
         assert!(text.contains("plane") && text.contains("line") && text.contains('2'), "{text}");
         let huge = [Measure::uniform("a", vec![0.0], 1).unwrap(), Measure::uniform("huge", vec![1e300], 1).unwrap()];
-        assert!(Data::<f32>::new(&huge, false).unwrap_err().to_string().contains("f32"));
+        assert!(Data::<f32>::new(&huge, &[1.0; 2], false).unwrap_err().to_string().contains("f32"));
     }
 }

@@ -19,6 +19,7 @@ const STEPS: usize = 3;
 pub(crate) struct Evaluator<T> {
     x: Vec<T>,
     targets: Vec<Target<T>>,
+    weights: Vec<f64>,
     solves: Box<dyn Solves<T>>,
     sinkhorn: Sinkhorn,
     margin: f64,
@@ -28,6 +29,7 @@ impl<T: Real> Evaluator<T> {
     /// `points` samples of ρ and of every source.
     pub fn new(
         sources: &[Source<T>],
+        weights: &[f64],
         epsilon: impl Fn(&Points<T>) -> f64 + Sync,
         sinkhorn: &Sinkhorn,
         margin: f64,
@@ -36,8 +38,8 @@ impl<T: Real> Evaluator<T> {
         mut solves: Box<dyn Solves<T>>,
     ) -> Result<Self> {
         let d = sources[0].points.dim();
-        let clouds = map(sources, |i, source| {
-            let mut stream = Stream::new(seed, Purpose::Evaluation, [1, i as u32, 0]);
+        let clouds = map(sources, |_, source| {
+            let mut stream = Stream::new(seed, Purpose::Evaluation, [1, source.key, 0]);
             let y = source.representatives(&mut stream, points);
             let epsilon = epsilon(&y);
             (y, epsilon)
@@ -47,6 +49,7 @@ impl<T: Real> Evaluator<T> {
             // decide between states.
             x: lattice(seed, Purpose::Evaluation, [0, 0, 0], points, d),
             targets: Target::all(clouds, &mut *solves, sinkhorn)?,
+            weights: weights.to_vec(),
             solves,
             sinkhorn: sinkhorn.clone(),
             margin,
@@ -58,14 +61,14 @@ impl<T: Real> Evaluator<T> {
         self.solves = solves;
     }
 
-    /// `Σ_i min_t S_ε(μ(t), ν_i)` by a few majorisation steps from the times, clipped to the interval of these samples.
+    /// `Σ_i w_i min_t S_ε(μ(t), ν_i)` by a few majorisation steps from the times, clipped to the interval of these samples.
     pub fn cost(&mut self, geodesic: &Geodesic<T>, times: &[f64]) -> Result<f64> {
         let (samples, interval) = Samples::and_interval(geodesic, &self.x, self.margin);
         let each = self.targets.iter().zip(times);
         let mut descents: Vec<_> =
             each.map(|(target, &time)| Descent::new(samples.all(), target, &interval, time, STEPS)).collect();
         self.solves.follow_all(&mut descents, &self.sinkhorn)?;
-        Ok(descents.iter().map(|d| d.foot().value).sum())
+        Ok(descents.iter().zip(&self.weights).map(|(d, w)| w * d.foot().value).sum())
     }
 }
 
@@ -162,8 +165,8 @@ impl<T: Real> Measures<'_, T> {
     pub fn evaluate(&mut self, curves: &[Curve<'_, T>], cloud: &[T], points: usize) -> Result<Sums> {
         let (d, seed) = (self.dim(), self.seed);
         // One pair of samples serves all: the first is the measure, the second what the floor holds against it.
-        let pairs = map(self.sources, |i, source| {
-            let mut stream = Stream::new(seed, Purpose::Evaluation, [2, i as u32, 0]);
+        let pairs = map(self.sources, |_, source| {
+            let mut stream = Stream::new(seed, Purpose::Evaluation, [2, source.key, 0]);
             let (y, second) = source.two_samples(&mut stream, source.sample_size(points));
             let epsilon = (self.epsilon)(&y);
             ((y, epsilon), second)

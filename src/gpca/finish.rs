@@ -9,7 +9,7 @@ use super::position::Trained;
 use super::projection::Foot;
 use super::samples::{Samples, reference};
 use super::settings::{Orthogonality, Settings};
-use super::state::State;
+use super::state::{GAUGE, State};
 use crate::error::Result;
 use crate::ot::{Points, Sinkhorn, Solves, Status};
 use crate::real::{Real, dot};
@@ -48,7 +48,8 @@ pub(crate) fn finish<T: Real>(
     // Unit speed, and the interval on a large sample; the largest time positive.
     let x: Vec<T> = reference(seed, Purpose::Evaluation, [5, 0, 0], SAMPLES, d);
     let speed = Samples::new(&state.geodesic, &x).speed_squared().sqrt();
-    if speed > 0.0 && speed.is_finite() {
+    let moves = GAUGE.contains(&speed);
+    if moves {
         state.rescale(1.0 / speed);
     }
     if points_down(&state.times) {
@@ -112,13 +113,14 @@ pub(crate) fn finish<T: Real>(
         spectrum: kept.spectrum,
         steps: kept.steps,
         kept_step: kept.best.step,
-        status: kept.status,
+        // No time is left where an eigenvalue is no number.
+        status: if interval.is_point() { FitStatus::Diverged } else { kept.status },
         warnings: vec![],
         frame_interval: interval,
         frame_span: span,
         geodesic: state.geodesic,
     };
-    component.warnings = warnings(&component, &feet, counts.worst_window, speed, unit * data.variance);
+    component.warnings = warnings(&component, &feet, counts.worst_window, moves, unit * data.variance);
     Ok(component)
 }
 
@@ -173,7 +175,7 @@ fn tie<T: Real>(state: &State<T>, interval: &Interval, earlier: &[Earlier<T>], x
 }
 
 /// What the study of convergence saw go wrong, and what a user cannot see in the numbers alone.
-fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, speed: f64, variance: f64) -> Vec<String> {
+fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, moves: bool, variance: f64) -> Vec<String> {
     let mut out = vec![];
     if c.status == FitStatus::Diverged {
         out.push("training left the range of its precision and was stopped; the best state before is kept".into());
@@ -191,7 +193,7 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, speed: 
             "{share:.0} % of the Sinkhorn solves stopped at their iteration limit; raise epsilon or the limit"
         ));
     }
-    if !(speed > 0.0 && speed.is_finite()) || c.times.iter().all(|&t| t == c.times[0]) {
+    if !moves || c.times.iter().all(|&t| t == c.times[0]) {
         out.push("the component does not move: all measures project to one time".into());
     }
     let ends = feet.iter().filter(|f| c.frame_interval.at_end(f.time)).count();

@@ -17,6 +17,7 @@ use crate::measure::Measure;
 use crate::ot::{Epsilon, Solves};
 use crate::pool::Pool;
 use crate::real::Real;
+use std::borrow::Cow;
 
 /// What a piece of work was.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +96,9 @@ impl<T: Real> Fit<T> {
     /// [`Error::Points`](crate::Error::Points) if their dimensions differ or a coordinate is beyond the range of `T`.
     pub fn new(measures: &[Measure], settings: &Settings) -> Result<Self> {
         settings.validate()?;
-        let data = Data::new(measures, settings.normalise)?;
+        let (measures, weights) = weighted(measures, &settings.measure_weights)?;
+        let measures = &*measures;
+        let data = Data::new(measures, &weights, settings.normalise)?;
         let (squared, unit) = (2.0 * data.variance, data.frame.scale.powi(2));
         let epsilon = match settings.sinkhorn.epsilon {
             Epsilon::Fixed(value) => value / unit,
@@ -104,6 +107,7 @@ impl<T: Real> Fit<T> {
         Epsilon::check::<T>(epsilon, squared, unit)?;
         let evaluator = Evaluator::new(
             &data.sources,
+            &data.weights,
             |y| data.epsilon(&settings.sinkhorn.epsilon, y),
             &settings.sinkhorn,
             settings.margin,
@@ -237,7 +241,7 @@ impl<T: Real> Fit<T> {
         let meeting = match self.position.components.as_slice() {
             [] => 0.0,
             // In the engine's order: a sum in the caller's would round differently.
-            [first] => self.data.order.iter().map(|&i| first.times[i]).sum::<f64>() / first.times.len() as f64 / scale,
+            [first] => self.data.mean(self.data.order.iter().map(|&i| first.times[i])) / scale,
             [_, second, ..] => second.meeting.map_or(0.0, |m| m.0 / scale),
         };
         let mut solves = self.engine.solves();
@@ -341,6 +345,30 @@ impl<T: Real> Fit<T> {
             speed: outcome.speed * scale,
             ..outcome
         }
+    }
+}
+
+/// The measures of positive weight and their weights; without weights all of them, 1 each.
+fn weighted<'a>(measures: &'a [Measure], weights: &[f64]) -> Result<(Cow<'a, [Measure]>, Vec<f64>)> {
+    if weights.is_empty() {
+        return Ok((measures.into(), vec![1.0; measures.len()]));
+    }
+    if weights.len() != measures.len() {
+        let problem = format!("{} weights for {} measures; give one a measure", weights.len(), measures.len());
+        return Err(Error::parameter("measure weights", problem));
+    }
+    if !weights.iter().sum::<f64>().is_finite() {
+        return Err(Error::parameter(
+            "measure weights",
+            "their sum leaves the range of f64; divide them by a common factor",
+        ));
+    }
+    let kept = || weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
+    let positive: Vec<f64> = kept().map(|(_, &w)| w).collect();
+    match positive.len() {
+        n if n == weights.len() => Ok((measures.into(), positive)),
+        0 | 1 => Err(Error::parameter("measure weights", "fewer than two are above 0; a component needs at least two")),
+        _ => Ok((kept().map(|(i, _)| measures[i].clone()).collect(), positive)),
     }
 }
 

@@ -27,8 +27,11 @@ pub enum End {
 
 impl Interval {
     /// From the extreme eigenvalues of the Hessian of f over a sample: `1 + tλ ≥ margin` for all of them. An eigenvalue
-    /// of 0 sets no bound.
+    /// of 0 sets no bound. Eigenvalues that are no numbers leave the time 0 alone.
     pub fn new(lambda_min: f64, lambda_max: f64, margin: f64) -> Self {
+        if lambda_min.is_nan() || lambda_max.is_nan() {
+            return Interval { low: 0.0, high: 0.0, low_slope: 0.0, high_slope: 0.0 };
+        }
         let reach = 1.0 - margin;
         let (low, low_slope) = match lambda_max > 0.0 {
             true => (-reach / lambda_max, reach / (lambda_max * lambda_max)),
@@ -57,6 +60,11 @@ impl Interval {
         t <= self.low || t >= self.high
     }
 
+    /// Of one time alone, as eigenvalues that are no numbers leave it.
+    pub(crate) fn is_point(&self) -> bool {
+        self.low == self.high
+    }
+
     /// (low, high).
     pub fn ends(&self) -> (f64, f64) {
         (self.low, self.high)
@@ -80,6 +88,7 @@ mod tests {
         ] {
             assert_eq!(Interval::new(lo, hi, 0.0).ends(), expected);
         }
+        assert_eq!(Interval::new(f64::NAN, 4.0, 0.0).ends(), (0.0, 0.0));
         let narrow = Interval::new(-2.0, 4.0, 0.1);
         assert!((1.0 + narrow.high * -2.0 - 0.1).abs() < 1e-15 && (1.0 + narrow.low * 4.0 - 0.1).abs() < 1e-15);
     }

@@ -24,6 +24,8 @@ mod step;
 mod steps;
 mod tangent;
 mod target;
+mod track;
+mod visits;
 mod work;
 
 pub use component::{Component, FitStatus};
@@ -45,7 +47,7 @@ pub(crate) mod shared {
     pub(crate) use super::chunk::ROWS;
     pub(crate) use super::data::{Data, Rule, rule_in};
     pub(crate) use super::state::{LONGEST, MEETING_RATE};
-    pub(crate) use super::steps::{Course, Engine, REPORT_EVERY, Steps};
+    pub(crate) use super::steps::{Course, Cpu, Engine, REPORT_EVERY, Steps};
     #[cfg(test)]
     pub(crate) use super::{
         constraint::Earlier,

@@ -84,7 +84,13 @@ impl<T: Real> Model<T> {
     pub fn sample(&self, k: usize, t: f64, n: usize, seed: u64, clamp: bool) -> Result<Vec<f64>> {
         let t = self.check_time(k, t, clamp)?;
         let x: Vec<T> = reference(seed, Purpose::Sample, [0, 0, 0], n, self.dim());
-        Ok(self.points(k, t, &x))
+        let points = self.points(k, t, &x);
+        // A time may be so late that the points leave the range of the precision.
+        if points.iter().all(|v| v.is_finite()) {
+            Ok(points)
+        } else {
+            Err(Error::Time { component: k, time: t, interval: self.components[k - 1].interval })
+        }
     }
 
     /// The measure at time t of component k (from 1), as `n` points of equal weight: the inverse of
@@ -102,10 +108,10 @@ impl<T: Real> Model<T> {
             return Err(Error::parameter("component", problem));
         };
         let (low, high) = c.interval;
-        if t >= low && t <= high {
-            Ok(t)
-        } else if clamp && !t.is_nan() {
-            Ok(t.clamp(low, high))
+        // An infinite end is no time.
+        let inside = if clamp && !t.is_nan() { t.clamp(low, high) } else { t };
+        if inside.is_finite() && inside >= low && inside <= high {
+            Ok(inside)
         } else {
             Err(Error::Time { component: k, time: t, interval: c.interval })
         }

@@ -3,7 +3,8 @@
 use super::interval::Interval;
 use super::samples::Front;
 use super::target::Target;
-use crate::ot::{Answer, Chain, Points, Problem, Report, mean, variance};
+use super::track::{Along, Track};
+use crate::ot::{Answer, Chain, Points, Problem, Report, Status, variance};
 use crate::real::Real;
 
 /// Where a measure projects.
@@ -16,38 +17,10 @@ pub(crate) struct Foot {
     pub report: Report,
 }
 
-/// `h(t) = S_ε(μ(t), ν)`, one time after the other.
-#[derive(Clone, Debug)]
-struct Along<T> {
-    /// Points of μ(t), while they are needed.
-    z: Option<Points<T>>,
-    report: Report,
-}
-
-impl<T: Real> Along<T> {
-    fn new(report: Report) -> Self {
-        Along { z: None, report }
-    }
-
-    /// The solves for h(t).
-    fn at<'a>(&'a mut self, samples: Front<'_, T>, target: &'a Target<T>, t: f64) -> Problem<'a, T> {
-        let near = self.z.is_some();
-        let z = self.z.get_or_insert_with(|| Points::buffer(samples.n, samples.dim()));
-        samples.at(t, z.coords_mut());
-        Problem { x: z, y: &target.y, epsilon: target.epsilon, near }
-    }
-
-    /// (h(t), h'(t)).
-    fn learn(&mut self, samples: Front<'_, T>, target: &Target<T>, answer: Answer<'_, T>) -> (f64, f64) {
-        self.report = self.report.and(answer.report);
-        (target.divergence(answer), crate::real::dot(answer.gradient, samples.v))
-    }
-}
-
 /// From a near time, `steps` steps by majorisation (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.
 #[derive(Clone, Debug)]
 pub(crate) struct Descent<'a, T> {
-    samples: Front<'a, T>,
+    track: Track<'a, T>,
     target: &'a Target<T>,
     interval: &'a Interval,
     time: f64,
@@ -60,7 +33,7 @@ pub(crate) struct Descent<'a, T> {
 impl<'a, T: Real> Descent<'a, T> {
     pub fn new(samples: Front<'a, T>, target: &'a Target<T>, interval: &'a Interval, start: f64, steps: usize) -> Self {
         let (time, along) = (interval.clip(start).0, Along::new(target.report));
-        Descent { samples, target, interval, time, steps: Some(steps), value: f64::NAN, along }
+        Descent { track: Track::new(samples), target, interval, time, steps: Some(steps), value: f64::NAN, along }
     }
 
     pub fn foot(&self) -> Foot {
@@ -70,19 +43,19 @@ impl<'a, T: Real> Descent<'a, T> {
 
 impl<T: Real> Chain<T> for Descent<'_, T> {
     fn pose(&mut self) -> Option<Problem<'_, T>> {
-        self.steps.map(|_| self.along.at(self.samples, self.target, self.time))
+        self.steps.map(|_| self.along.at(&self.track, self.target, self.time))
     }
 
     fn learn(&mut self, answer: Answer<'_, T>) {
-        let (value, slope) = self.along.learn(self.samples, self.target, answer);
+        let (value, slope) = self.along.learn(&self.track, self.target, answer);
         self.value = value;
         self.steps = self.steps.and_then(|left| left.checked_sub(1));
         if self.steps.is_none() {
-            self.along.z = None;
+            self.along.release();
             return;
         }
-        let curvature = 2.0 * self.samples.speed_squared();
-        if curvature > 0.0 {
+        let curvature = 2.0 * self.track.speed_squared;
+        if curvature > 0.0 && slope.is_finite() {
             self.time = self.interval.clip(self.time - slope / curvature).0;
         }
     }
@@ -93,8 +66,11 @@ const COARSE_POINTS: usize = 256;
 const COARSE_TIMES: usize = 13;
 /// How far beyond the training times the coarse search begins to look, as a share of their span.
 const BEYOND: f64 = 0.25;
-/// How often the grid may move on: each move triples its width.
-const MOVES: usize = 40;
+/// How often the grid may move on: each move triples its width, and none goes beyond [`WITHIN`].
+const MOVES: usize = 16;
+/// Along a geodesic `W₂(μ(s), μ(t)) = |s − t| ‖v‖`, so by the triangle inequality no time farther than `2 √h(s) / ‖v‖` from s is
+/// better than s. The divergence is not quite W₂², hence a little more.
+const WITHIN: f64 = 3.0;
 /// Times are found to this share of the span of the training times.
 const PRECISION: f64 = 1e-4;
 /// The span counts as at least this share of the time that the curve needs for the distance to the target: training
@@ -104,14 +80,18 @@ const LEAST_SPAN: f64 = 0.01;
 const LONGEST: f64 = 20.0;
 /// Steps of the refinement; each shrinks the bracket or is a majorisation step inside it.
 const REFINE: usize = 25;
+/// A divergence below 0 by more than this share of its terms is no result of a solve that converged.
+const NEGATIVE: f64 = 1e-3;
 
 /// A safe search over the whole interval: a grid over the span of the training times and beyond, on few points,
 /// that moves on while the best time is its last; then, on all points, secant steps for h' = 0 inside the bracket of
 /// the best grid time, halved by the sign of h' wherever a step would leave it, but for a step beyond the interval,
-/// which goes to its end. `2⟨v, v⟩` bounds h'' from above, so no step is shorter than by majorisation (D11 c).
+/// which goes to its end. `2⟨v, v⟩` bounds h'' from above, so no step is shorter than by majorisation (D11 c). The number
+/// of solves is bounded, and the time that is found is a finite one of the closed interval, whatever the solves say.
 #[derive(Clone, Debug)]
 pub(crate) struct Search<'a, T> {
-    samples: Front<'a, T>,
+    track: Track<'a, T>,
+    coarse: Track<'a, T>,
     target: &'a Target<T>,
     interval: &'a Interval,
     /// First and last training time.
@@ -135,8 +115,10 @@ enum Stage<T> {
 impl<'a, T: Real> Search<'a, T> {
     pub fn new(samples: Front<'a, T>, target: &'a Target<T>, interval: &'a Interval, times: (f64, f64)) -> Self {
         let foot = Foot { time: f64::NAN, value: f64::NAN, report: target.report };
+        let times = if times.0.is_finite() && times.1.is_finite() { times } else { (0.0, 0.0) };
         Search {
-            samples,
+            track: Track::new(samples),
+            coarse: Track::new(samples.front(COARSE_POINTS)),
             target,
             interval,
             times,
@@ -151,43 +133,55 @@ impl<'a, T: Real> Search<'a, T> {
         self.foot
     }
 
-    fn coarse(&self) -> Front<'a, T> {
-        self.samples.front(COARSE_POINTS)
+    /// The first stage: a grid, or where the curve does not move its one time.
+    fn begin(&mut self) -> Stage<T> {
+        let reach = reach(&self.track, self.target);
+        if !reach.is_finite() {
+            let time = self.interval.clip(0.5 * (self.times.0 + self.times.1)).0;
+            return Stage::Fine(Refinement::new((time, time)));
+        }
+        self.span = (self.times.1 - self.times.0).max(LEAST_SPAN * reach);
+        Stage::Grid(Grid::new(self.interval, self.times, self.span), self.target.thinned(COARSE_POINTS))
     }
 }
 
 impl<T: Real> Chain<T> for Search<'_, T> {
     fn pose(&mut self) -> Option<Problem<'_, T>> {
         if let Stage::New = self.stage {
-            self.span = (self.times.1 - self.times.0).max(LEAST_SPAN * reach(self.samples, self.target));
-            let grid = Grid::new(self.interval, self.times, self.span);
-            self.stage = Stage::Grid(grid, self.target.thinned(COARSE_POINTS));
+            self.stage = self.begin();
         }
-        let coarse = self.coarse();
         match &self.stage {
-            Stage::Grid(grid, few) => Some(self.along.at(coarse, few, grid.time(grid.next, self.interval))),
-            Stage::Fine(fine) => Some(self.along.at(self.samples, self.target, fine.time)),
+            Stage::Grid(grid, few) => Some(self.along.at(&self.coarse, few, grid.time(grid.next))),
+            Stage::Fine(fine) => Some(self.along.at(&self.track, self.target, fine.time)),
             Stage::New | Stage::Done => None,
         }
     }
 
     fn learn(&mut self, answer: Answer<'_, T>) {
-        let coarse = self.coarse();
         match &mut self.stage {
             Stage::Grid(grid, few) => {
-                let (h, _) = self.along.learn(coarse, few, answer);
-                if let Some(bracket) = grid.learn(h, self.interval) {
+                let (h, _) = self.along.learn(&self.coarse, few, answer);
+                if let Some(bracket) = grid.learn(h, self.coarse.speed(), self.interval) {
                     self.stage = Stage::Fine(Refinement::new(bracket));
                     self.along = Along::new(self.target.report);
                 }
             }
             Stage::Fine(fine) => {
-                let (value, slope) = self.along.learn(self.samples, self.target, answer);
-                self.foot = Foot { time: fine.time, value, report: self.along.report };
-                let curvature = 2.0 * self.samples.speed_squared();
-                if !fine.learn(slope, curvature, self.interval, PRECISION * self.span) {
+                let terms = answer.xy.abs() + 0.5 * answer.xx.abs();
+                let (value, slope) = self.along.learn(&self.track, self.target, answer);
+                if value < -NEGATIVE * terms {
+                    self.along.report.status = Status::Diverged;
+                }
+                // A divergence is at least 0; what is less is the error of the solves.
+                self.foot = Foot { time: fine.time, value: value.max(0.0), report: self.along.report };
+                let curvature = 2.0 * self.track.speed_squared;
+                let goes_on = slope.is_finite() && fine.learn(slope, curvature, self.interval, PRECISION * self.span);
+                if !goes_on {
+                    if !value.is_finite() {
+                        self.foot.value = f64::NAN;
+                    }
                     self.stage = Stage::Done;
-                    self.along.z = None;
+                    self.along.release();
                 }
             }
             Stage::New | Stage::Done => {}
@@ -195,14 +189,13 @@ impl<T: Real> Chain<T> for Search<'_, T> {
     }
 }
 
-/// Root mean square distance of two independent points of μ(0) and ν, over the speed: more than any sensible |t|.
-fn reach<T: Real>(samples: Front<'_, T>, target: &Target<T>) -> f64 {
-    let speed = samples.speed_squared().sqrt();
-    let mut u = Points::buffer(samples.n, samples.dim());
-    u.coords_mut().copy_from_slice(samples.u);
-    let gap: f64 = mean(&u).iter().zip(&mean(&target.y)).map(|(a, b)| (a - b).powi(2)).sum();
-    let reach = (variance(&u) + variance(&target.y) + gap).sqrt() / speed;
-    if reach.is_finite() { reach } else { 0.0 }
+/// Root mean square distance of two independent points of μ(0) and ν, over the speed: more than any sensible |t|. Not finite for a
+/// curve that does not move.
+fn reach<T: Real>(track: &Track<'_, T>, target: &Target<T>) -> f64 {
+    let mut u = Points::buffer(track.samples.n, track.samples.dim());
+    track.at(0.0, u.coords_mut());
+    let gap: f64 = track.gap(0.0, &target.mean).map(|g| g * g).sum();
+    (variance(&u) + variance(&target.y) + gap).sqrt() / track.speed()
 }
 
 /// Times at equal distances.
@@ -225,13 +218,17 @@ impl Grid {
         Grid { low, high, next: 0, best: NONE, moves: 0 }
     }
 
-    /// The k-th. The turned curve has the turned grid, bit for bit.
-    fn time(&self, k: usize, interval: &Interval) -> f64 {
-        interval.clip(((CELLS - k) as f64 * self.low + k as f64 * self.high) / CELLS as f64).0
+    /// The k-th, its ends exactly. The turned curve has the turned grid, bit for bit.
+    fn time(&self, k: usize) -> f64 {
+        match k {
+            0 => self.low,
+            CELLS => self.high,
+            _ => (((CELLS - k) as f64 * self.low + k as f64 * self.high) / CELLS as f64).clamp(self.low, self.high),
+        }
     }
 
     /// Takes h of the next time; at the end the neighbours of the best one.
-    fn learn(&mut self, h: f64, interval: &Interval) -> Option<(f64, f64)> {
+    fn learn(&mut self, h: f64, speed: f64, interval: &Interval) -> Option<(f64, f64)> {
         if h < self.best.0 {
             self.best = (h, self.next);
         }
@@ -239,15 +236,23 @@ impl Grid {
         if self.next <= CELLS {
             return None;
         }
-        let (best, low, high) = (self.best.1, self.low, self.high);
-        let (step, width) = (self.time(1, interval) - low, high - low);
+        let (value, best) = self.best;
+        let (low, high, time) = (self.low, self.high, self.time(best));
+        if !value.is_finite() {
+            // No time has a value: the middle is as good as any, and the last solve will say so.
+            return Some((self.time(CELLS / 2), self.time(CELLS / 2)));
+        }
+        // No better time is farther away.
+        let within = WITHIN * value.max(0.0).sqrt() / speed;
+        let (least, most) = (interval.clip(time - within).0, interval.clip(time + within).0);
+        let (step, width) = (self.time(1) - low, high - low);
         let further = self.moves < MOVES && width > 0.0;
-        if further && best == 0 && low > interval.low {
-            (self.low, self.high) = (interval.clip(low - 2.0 * width).0, low + step);
-        } else if further && best == CELLS && high < interval.high {
-            (self.low, self.high) = (high - step, interval.clip(high + 2.0 * width).0);
+        if further && best == 0 && low > least {
+            (self.low, self.high) = (least.max(low - 2.0 * width), low + step);
+        } else if further && best == CELLS && high < most {
+            (self.low, self.high) = (high - step, most.min(high + 2.0 * width));
         } else {
-            return Some((self.time(best.saturating_sub(1), interval), self.time((best + 1).min(CELLS), interval)));
+            return Some((self.time(best.saturating_sub(1)), self.time((best + 1).min(CELLS))));
         }
         (self.next, self.best, self.moves) = (0, NONE, self.moves + 1);
         None
@@ -292,14 +297,13 @@ impl Refinement {
         let step = if curvature > 0.0 { -slope / curvature } else { 0.0 };
         let aim = *time + step * before.map_or(1.0, |(t, s)| longer(curvature * (*time - t) / (slope - s)));
         *before = Some((*time, slope));
-        let same = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
-        // A step beyond an end of the interval goes to the end itself, once.
+        // A step beyond an end of the interval goes to the end itself, once. An infinite end is never reached: no bracket has it.
         let next = if (*low..=*high).contains(&aim) {
             aim
-        } else if aim < *low && !tried[0] && same(*low, interval.low) {
+        } else if aim < *low && !tried[0] && *low == interval.low {
             tried[0] = true;
             interval.low
-        } else if aim > *high && !tried[1] && same(*high, interval.high) {
+        } else if aim > *high && !tried[1] && *high == interval.high {
             tried[1] = true;
             interval.high
         } else {

@@ -54,8 +54,10 @@ impl<T: Real> Samples<T> {
                 ends.find(chunk, geodesic, false);
             }
         });
-        let low = works.iter().map(|(_, s)| s.low.value).fold(f64::INFINITY, f64::min);
-        let high = works.iter().map(|(_, s)| s.high.value).fold(f64::NEG_INFINITY, f64::max);
+        // NaN wins, and stays.
+        let least = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
+        let low = works.iter().map(|(_, s)| s.low.value).fold(f64::INFINITY, least);
+        let high = -works.iter().map(|(_, s)| -s.high.value).fold(f64::INFINITY, least);
         let gather =
             |f: &dyn Fn(&super::chunk::Chunk<T>) -> &[T]| works.iter().flat_map(|(c, _)| f(c).to_vec()).collect();
         (Samples { n, u: gather(&|c| &c.u), v: gather(&|c| &c.v) }, (low, high))

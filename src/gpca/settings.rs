@@ -190,6 +190,10 @@ pub struct Settings {
     /// Points on either side when measures are projected; all points of a measure that has fewer.
     #[cfg_attr(feature = "io", serde(default = "projection_points"))]
     pub projection_points: usize,
+    /// Weights of the measures, one a measure in their order; empty for equal ones. They multiply the terms of every sum over the
+    /// measures, `Σ_i w_i S_ε(μ(t_i), ν_i)`, and decide how often a measure is visited. One of weight 0 is left out.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub measure_weights: Vec<f64>,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -232,6 +236,7 @@ impl Settings {
             evaluate_every: 100,
             evaluation_points: 512,
             projection_points: projection_points(),
+            measure_weights: vec![],
             seed: 0,
         }
     }
@@ -332,6 +337,10 @@ impl Settings {
             if !(value.is_finite() && value >= 0.0) {
                 return Err(Error::parameter(name, format!("it is {value}; give a finite number of at least 0")));
             }
+        }
+        if let Some(k) = self.measure_weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            let problem = format!("weight {k} is {}; give finite numbers of at least 0", self.measure_weights[k]);
+            return Err(Error::parameter("measure weights", problem + " (indices count from 0)"));
         }
         if !(0.0..0.5).contains(&self.margin) {
             return Err(Error::parameter("margin", format!("it is {}; give a share from 0 to 0.5", self.margin)));

@@ -6,6 +6,7 @@ use crate::ot::{Points, spatial_order};
 use crate::real::Real;
 use crate::rng::Stream;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 /// Order of lists of numbers.
 pub(crate) fn compare(a: &[f64], b: &[f64]) -> Ordering {
@@ -32,16 +33,58 @@ pub(crate) fn canonical(measure: &Measure) -> Measure {
     Measure::weighted(measure.name(), sorted, d, weights).unwrap_or_else(|_| measure.clone())
 }
 
+/// From the key of a measure to that of its copy (2³² over the golden ratio).
+const COPY: u32 = 0x9E37_79B9;
+/// Steps of a standard deviation, or of the largest weight, in which a content is seen: moved or scaled, a measure has the same draws.
+const STEPS: f64 = 1024.0;
+
+/// A number made of the points, by their distances from the mean in standard deviations, and of the weights.
+fn content_key(measure: &Measure) -> u32 {
+    let (d, n) = (measure.dim(), measure.len() as f64);
+    let rows = || measure.points().chunks_exact(d);
+    let mut mean = vec![0.0; d];
+    rows().for_each(|row| mean.iter_mut().zip(row).for_each(|(m, x)| *m += x / n));
+    let square = |row: &[f64]| row.iter().zip(&mean).map(|(x, m)| (x - m) * (x - m)).sum::<f64>();
+    let deviation = (rows().map(square).sum::<f64>() / n).sqrt();
+    let largest = measure.weights().iter().fold(0.0, |a: f64, &w| a.max(w));
+    let mut hash = (d as u64) << 32 | measure.len() as u64;
+    let mut add = |value: f64, unit: f64| {
+        // What has no size in this unit (0/0, a cloud in one place) counts as 0.
+        let steps = (value / unit * STEPS).round() as i64;
+        hash = (hash.rotate_left(5) ^ steps as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    };
+    for (row, &weight) in rows().zip(measure.weights()) {
+        row.iter().zip(&mean).for_each(|(x, m)| add(x - m, deviation));
+        add(weight, largest);
+    }
+    (hash ^ hash >> 32) as u32
+}
+
 /// One measure, ready to be drawn from.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<T> {
     /// Distinct points, equal ones merged, neighbours in the list neighbours in space.
     pub points: Points<T>,
     pub cumulative: Vec<f64>,
+    /// Index of its random streams: a number made of its content, so that other measures, added or left out, do not change its draws.
+    pub key: u32,
     uniform: bool,
 }
 
 impl<T: Real> Source<T> {
+    /// Canonical measures in a frame. Equal ones get different keys.
+    pub fn all(measures: &[&Measure], frame: &Frame) -> Vec<Self> {
+        let mut sources: Vec<Self> = measures.iter().map(|m| Source::new(m, frame)).collect();
+        let mut seen: HashMap<u32, u32> = HashMap::new();
+        for source in &mut sources {
+            let before = seen.entry(source.key).or_insert(0);
+            let copy = *before;
+            *before += 1;
+            source.key = source.key.wrapping_add(copy.wrapping_mul(COPY));
+        }
+        sources
+    }
+
     /// A canonical measure in a frame.
     pub fn new(measure: &Measure, frame: &Frame) -> Self {
         let points = Points::normalised(measure, &frame.centre, frame.scale);
@@ -53,7 +96,7 @@ impl<T: Real> Source<T> {
         });
         let first = measure.weights()[0];
         let uniform = measure.weights().iter().all(|w| (w / first - 1.0).abs() < 1e-12);
-        Source { cumulative: cumulative.collect(), uniform, points: points.rows(&order) }
+        Source { cumulative: cumulative.collect(), key: content_key(measure), uniform, points: points.rows(&order) }
     }
 
     fn row(&self, i: usize) -> &[T] {
@@ -138,6 +181,30 @@ mod tests {
         let once = Measure::uniform("m", vec![1.0, 2.0, 3.0], 1).unwrap();
         let twice = Measure::uniform("m", vec![3.0, 1.0, 2.0, 2.0, 1.0, 3.0], 1).unwrap();
         assert_eq!(canonical(&once), canonical(&twice));
+    }
+
+    /// What lies beside a measure, where it lies and in what units does not change its streams; equal measures have different ones.
+    #[test]
+    fn keys_are_made_of_the_content() {
+        let mut s = Stream::new(4, Purpose::Measure, [0; 3]);
+        let points: Vec<f64> = (0..60).map(|_| s.normal()).collect();
+        let of = |f: &dyn Fn(f64) -> f64| {
+            canonical(&Measure::uniform("m", points.iter().map(|&v| f(v)).collect(), 2).unwrap())
+        };
+        let keys = |measures: &[&Measure]| -> Vec<u32> {
+            Source::<f64>::all(measures, &Frame::identity(2)).iter().map(|s| s.key).collect()
+        };
+        let (a, b, moved) = (of(&|v| v), of(&|v| v * v), of(&|v| 3e6 + 1e3 * v));
+        let key = keys(&[&a])[0];
+        assert_eq!(keys(&[&b, &a])[1], key);
+        assert_eq!(keys(&[&moved]), [key]);
+        assert_ne!(keys(&[&b])[0], key);
+        let twice = keys(&[&a, &b, &a]);
+        assert!(twice[0] == key && twice[2] != key);
+        let weighted = Measure::weighted("m", a.points().to_vec(), 2, (0..30).map(|i| 1.0 + f64::from(i)).collect());
+        assert_ne!(keys(&[&canonical(&weighted.unwrap())])[0], key);
+        let place = Measure::uniform("place", vec![5.0, 6.0], 2).unwrap();
+        assert_eq!(keys(&[&place]), keys(&[&Measure::uniform("other", vec![7.0, 8.0], 2).unwrap()]));
     }
 
     #[test]

@@ -11,6 +11,9 @@ pub(crate) const MEETING_RATE: f64 = 10.0;
 /// Largest step of a time by majorisation, relative to the largest time.
 pub(crate) const LONGEST: f64 = 0.5;
 
+/// Factors by which times and f can be rescaled in any precision.
+pub(crate) const GAUGE: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
 /// A measure's part in a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Visit {
@@ -91,8 +94,10 @@ impl<T: Real> State<T> {
                 // (D11 c) t ← t' − η ⟨D, v⟩/⟨v, v⟩
                 let longest = LONGEST * self.largest_time().max(f64::MIN_POSITIVE);
                 for m in &gradient.measures {
-                    let step = (eta * 0.5 * m.along / gradient.speed_squared).clamp(-longest, longest);
-                    self.times[m.index] = m.time - step;
+                    // A curve that does not move has no better time.
+                    let moves = gradient.speed_squared > 0.0;
+                    let step = if moves { eta * 0.5 * m.along / gradient.speed_squared } else { 0.0 };
+                    self.times[m.index] = m.time - step.clamp(-longest, longest);
                 }
                 gradient.times[..n].fill(0.0);
                 MEETING_RATE * rate
@@ -118,10 +123,9 @@ impl<T: Real> State<T> {
     /// (D11 d) t ← t / c, f ← c f with c = max |t|: the same geodesic, and the same next step of the optimiser.
     pub(crate) fn fix_gauge(&mut self) {
         let c = self.largest_time();
-        if !(c.is_finite() && c > 0.0) {
-            return;
+        if GAUGE.contains(&c) {
+            self.rescale(c);
         }
-        self.rescale(c);
     }
 
     /// t ← t / c, f ← c f.

@@ -8,6 +8,7 @@ use super::interval::{End, Interval};
 use super::settings::{Sampling, Settings};
 use super::spectrum::Extreme;
 use super::state::{Gradient, State, Visit};
+use super::visits::Visits;
 use super::work::Work;
 use crate::nn::Jets;
 use crate::ot::{Divergences, Guess, Points, Report, Status, Task};
@@ -22,6 +23,8 @@ const SURE: f64 = 0.8;
 #[derive(Clone, Debug)]
 pub(crate) struct Slot<T> {
     pub index: usize,
+    /// What the measure counts for in the step: the sum over all visits is that over the measures by their weights, in expectation.
+    pub share: f64,
     pub y: Points<T>,
     pub z: Points<T>,
     pub epsilon: f64,
@@ -39,7 +42,7 @@ pub(crate) struct Slot<T> {
 /// What a step saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Mean of S_ε over the measures of the step, where it was asked for.
+    /// Mean of S_ε over the measures of the step by what they count for, where it was asked for.
     pub divergence: Option<f64>,
     /// The intersection term I and the orthogonality term O (a sum over the earlier components), without their weights.
     pub intersection: f64,
@@ -78,15 +81,17 @@ pub(crate) struct Stepper<T> {
     pulls: [(usize, Vec<f64>); 2],
     /// The interval of the last step's batch.
     last: (f64, f64),
-    order: Vec<u32>,
-    epoch: usize,
+    visits: Visits,
 }
 
 impl<T: Real> Stepper<T> {
-    pub fn new(architecture: &Architecture, settings: &Settings, n: usize, earlier: usize) -> Self {
+    /// For measures of these weights and so many earlier components.
+    pub fn new(architecture: &Architecture, settings: &Settings, weights: &[f64], earlier: usize) -> Self {
         let (m, d) = (settings.batch, architecture.dim());
+        let visits = Visits::new(weights, settings.measures);
         let slot = || Slot {
             index: 0,
+            share: 1.0 / visits.len() as f64,
             y: Points::buffer(m, d),
             z: Points::buffer(m, d),
             epsilon: 1.0,
@@ -99,19 +104,17 @@ impl<T: Real> Stepper<T> {
             value: 0.0,
             along: 0.0,
         };
-        let visits = settings.measures.min(n);
         Stepper {
             works: chunks(architecture, m).into_iter().map(|c| Work::new(c, earlier)).collect(),
-            slots: (0..visits).map(|_| slot()).collect(),
-            gradient: Gradient::new(architecture, n, visits),
+            slots: (0..visits.len()).map(|_| slot()).collect(),
+            gradient: Gradient::new(architecture, weights.len(), visits.len()),
             constraint: Constraint::new(earlier),
             into: [0.0; 2],
             jets: Jets::new(&architecture.f),
             d_eigen: vec![T::ZERO; architecture.f_parameters()],
             pulls: [(usize::MAX, vec![0.0; d]), (usize::MAX, vec![0.0; d])],
             last: (0.0, 0.0),
-            order: (0..n as u32).collect(),
-            epoch: usize::MAX,
+            visits,
         }
     }
 
@@ -120,16 +123,9 @@ impl<T: Real> Stepper<T> {
     pub fn draw(&mut self, data: &Data<T>, settings: &Settings, run: u32, step: usize) {
         let (seed, at) = (settings.seed, step as u32);
         let stratified = settings.sampling == Sampling::Stratified;
-        // Whole rounds over the measures in random order, no measure twice in a step.
-        let (n, visits) = (self.order.len(), self.slots.len());
-        let steps_a_round = n / visits;
-        let (epoch, place) = (step / steps_a_round, step % steps_a_round);
-        if epoch != self.epoch {
-            self.order.iter_mut().enumerate().for_each(|(k, o)| *o = k as u32);
-            Stream::new(seed, Purpose::Order, [run, epoch as u32, 0]).shuffle_front(&mut self.order, n);
-            self.epoch = epoch;
+        for (slot, (index, share)) in self.slots.iter_mut().zip(self.visits.draw(seed, run, step)) {
+            (slot.index, slot.share) = (index, share);
         }
-        let visited = &self.order[place * visits..];
         let draw_x = |_, Work { chunk, .. }: &mut Work<T>| {
             if stratified {
                 let d = data.dim;
@@ -139,11 +135,9 @@ impl<T: Real> Stepper<T> {
                 chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
             }
         };
-        let draw_y = |k: usize, slot: &mut Slot<T>| {
-            let index = visited[k];
-            slot.index = index as usize;
-            let mut stream = Stream::new(seed, Purpose::Measure, [run, at, index]);
+        let draw_y = |_, slot: &mut Slot<T>| {
             let source = &data.sources[slot.index];
+            let mut stream = Stream::new(seed, Purpose::Measure, [run, at, source.key]);
             if stratified {
                 source.draw_stratified(&mut stream, &mut slot.y);
             } else {
@@ -159,7 +153,6 @@ impl<T: Real> Stepper<T> {
     pub fn gradient(&mut self, state: &State<T>, earlier: &[Earlier<T>], settings: &Settings, value: bool) -> Outcome {
         let geodesic = &state.geodesic;
         let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
-        let share = 1.0 / self.slots.len() as f64;
 
         // A time well inside the last interval is hardly ever clipped: its solve need not wait for this interval, and keeps
         // company with the Hessians. On one worker those are cheaper right after the forward pass.
@@ -216,9 +209,9 @@ impl<T: Real> Stepper<T> {
         };
         for slot in &self.slots {
             self.gradient.measures.push(Visit { index: slot.index, time: slot.time, along: slot.along });
-            pull(slot.end, share * slot.along);
+            pull(slot.end, slot.share * slot.along);
             if slot.end.is_none() {
-                self.gradient.times[slot.index] = share * slot.along;
+                self.gradient.times[slot.index] = slot.share * slot.along;
             }
         }
         if !earlier.is_empty() {
@@ -238,7 +231,7 @@ impl<T: Real> Stepper<T> {
         finite &= all_finite(phi) && all_finite(f) && times.iter().all(|t| t.is_finite());
         let reports = || self.slots.iter().map(|s| s.report);
         Outcome {
-            divergence: value.then(|| self.slots.iter().map(|s| s.value).sum::<f64>() * share),
+            divergence: value.then(|| self.slots.iter().map(|s| s.share * s.value).sum::<f64>()),
             intersection: self.constraint.intersection,
             orthogonality: self.constraint.orthogonality(),
             interval: interval.ends(),
@@ -311,13 +304,12 @@ fn cotangents<T: Real>(work: &mut Work<T>, slots: &[Slot<T>], constraint: &Const
     let Work { chunk, earlier, gap, .. } = work;
     let d = chunk.u.len() / chunk.rows;
     let at = chunk.first * d..(chunk.first + chunk.rows) * d;
-    let share = 1.0 / slots.len() as f64;
     chunk.bar_u.fill(T::ZERO);
     chunk.bar_v.fill(T::ZERO);
     for slot in slots {
         let g = &slot.gradient[at.clone()];
-        crate::real::axpy(T::from_f64(share), g, &mut chunk.bar_u);
-        crate::real::axpy(T::from_f64(share * slot.time), g, &mut chunk.bar_v);
+        crate::real::axpy(T::from_f64(slot.share), g, &mut chunk.bar_u);
+        crate::real::axpy(T::from_f64(slot.share * slot.time), g, &mut chunk.bar_v);
     }
     constraint.add_cotangents(chunk, earlier, gap, settings.batch, settings);
 }

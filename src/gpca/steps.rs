@@ -54,8 +54,8 @@ pub(crate) struct Cpu;
 
 impl<T: Real> Engine<T> for Cpu {
     fn prepare(&self, course: &Course<'_, T>, _: usize, state: &State<T>) -> Result<Box<dyn Steps<T>>> {
-        let (architecture, n) = (&state.geodesic.architecture, course.data.sources.len());
-        Ok(Box::new(Stepper::new(architecture, course.settings, n, course.earlier.len())))
+        let (architecture, weights) = (&state.geodesic.architecture, &course.data.weights);
+        Ok(Box::new(Stepper::new(architecture, course.settings, weights, course.earlier.len())))
     }
 
     fn solves(&self) -> Box<dyn Solves<T>> {

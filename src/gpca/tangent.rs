@@ -33,21 +33,21 @@ pub(crate) struct TangentSpace<T> {
 /// Directions that are kept.
 const DIRECTIONS: usize = 8;
 
-/// A cloud drawn from the pooled measures and moved to their barycentre, by `rounds` of X ← X − mean_i D_i(X).
+/// A cloud drawn from the pooled measures and moved to their barycentre, by `rounds` of X ← X − Σ_i ŵ_i D_i(X).
 pub(crate) fn barycentre<T: Real>(data: &Data<T>, settings: &Settings, solves: &mut dyn Solves<T>) -> Result<Vec<T>> {
     let (n, d) = (settings.tangent.points, data.dim);
     let mut stream = Stream::new(settings.seed, Purpose::Tangent, [0, 0, 0]);
     let mut one = Points::buffer(1, d);
     let mut cloud = Vec::with_capacity(n * d);
+    let cumulative: Vec<f64> = data.shares().scan(0.0, |sum, w| Some(*sum += w).map(|()| *sum)).collect();
     for _ in 0..n {
-        let source = stream.below(data.sources.len());
+        let source = if data.equal_weights() { stream.below(data.sources.len()) } else { stream.weighted(&cumulative) };
         data.sources[source].draw(&mut stream, &mut one);
         cloud.extend_from_slice(one.coords());
     }
     for round in 0..settings.tangent.rounds {
         let fields = fields(data, settings, &cloud, 1 + round as u32, solves)?;
-        let share = T::from_f64(1.0 / fields.len() as f64);
-        fields.iter().for_each(|field| crate::real::axpy(share, field, &mut cloud));
+        data.shares().zip(&fields).for_each(|(share, field)| crate::real::axpy(T::from_f64(share), field, &mut cloud));
     }
     Ok(cloud)
 }
@@ -83,8 +83,8 @@ fn fields<T: Real>(
 ) -> Result<Vec<Vec<T>>> {
     let mut x = Points::buffer(cloud.len() / data.dim, data.dim);
     x.coords_mut().copy_from_slice(cloud);
-    let mut fields = map(&data.sources, |i, source| {
-        let mut stream = Stream::new(settings.seed, Purpose::Tangent, [1, round, i as u32]);
+    let mut fields = map(&data.sources, |_, source| {
+        let mut stream = Stream::new(settings.seed, Purpose::Tangent, [1, round, source.key]);
         let mut y = Points::buffer(x.len(), data.dim);
         source.draw_stratified(&mut stream, &mut y);
         let epsilon = data.epsilon(&settings.sinkhorn.epsilon, &y);
@@ -104,10 +104,9 @@ impl<T: Real> TangentSpace<T> {
     ) -> Result<Self> {
         let mut fields = fields(data, settings, &cloud, 1000, solves)?;
         let mut mean = vec![T::ZERO; cloud.len()];
-        let share = T::from_f64(1.0 / fields.len() as f64);
-        fields.iter().for_each(|f| crate::real::axpy(share, f, &mut mean));
+        data.shares().zip(&fields).for_each(|(share, f)| crate::real::axpy(T::from_f64(share), f, &mut mean));
         fields.iter_mut().for_each(|f| crate::real::axpy(-T::ONE, &mean, f));
-        Ok(Self::of(cloud, fields, data.dim))
+        Ok(Self::of(cloud, fields, data))
     }
 
     /// At ξ_1(t*) over samples of ρ, the earlier velocities removed, not centred: a later component passes through
@@ -144,16 +143,17 @@ impl<T: Real> TangentSpace<T> {
                 crate::real::axpy(T::from_f64(-crate::real::dot(field, b)), b, field);
             }
         }
-        Ok(Self::of(cloud, fields, d))
+        Ok(Self::of(cloud, fields, data))
     }
 
-    /// Principal directions of fields in L² of the cloud.
-    fn of(cloud: Vec<T>, fields: Vec<Vec<T>>, d: usize) -> Self {
-        let (n, points) = (fields.len(), cloud.len() / d);
+    /// Principal directions of fields in L² of the cloud, each field by its weight (of mean 1).
+    fn of(cloud: Vec<T>, fields: Vec<Vec<T>>, data: &Data<T>) -> Self {
+        let (n, points) = (fields.len(), cloud.len() / data.dim);
+        let roots: Vec<f64> = data.shares().map(|w| (w * n as f64).sqrt()).collect();
         let mut gram = vec![0.0; n * n];
         for i in 0..n {
             for j in 0..=i {
-                gram[i * n + j] = crate::real::dot(&fields[i], &fields[j]) / points as f64;
+                gram[i * n + j] = roots[i] * roots[j] * crate::real::dot(&fields[i], &fields[j]) / points as f64;
                 gram[j * n + i] = gram[i * n + j];
             }
         }
@@ -167,10 +167,10 @@ impl<T: Real> TangentSpace<T> {
                 break;
             }
             let mut field = vec![T::ZERO; cloud.len()];
-            for (e, f) in e.iter().zip(&fields) {
-                crate::real::axpy(T::from_f64(e / sigma), f, &mut field);
+            for ((e, root), f) in e.iter().zip(&roots).zip(&fields) {
+                crate::real::axpy(T::from_f64(root * e / sigma), f, &mut field);
             }
-            directions.push((e.iter().map(|e| e * sigma).collect(), field));
+            directions.push((e.iter().zip(&roots).map(|(e, root)| e * sigma / root).collect(), field));
         }
         TangentSpace { cloud, spectrum, directions }
     }
@@ -199,9 +199,8 @@ fn set_affine<T: Real>(geodesic: &mut Geodesic<T>, data: &Data<T>) {
         return;
     }
     let d = data.dim;
-    let share = 1.0 / data.sources.len() as f64;
     let (mut mean, mut root) = (vec![0.0; d], vec![0.0; d * d]);
-    for source in &data.sources {
+    for (source, share) in data.sources.iter().zip(data.shares()) {
         let (centre, variance) = (crate::ot::mean(&source.points), crate::ot::variance(&source.points));
         mean.iter_mut().zip(&centre).for_each(|(m, c)| *m += share * c);
         if d > ROOTS {

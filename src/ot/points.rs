@@ -72,6 +72,18 @@ impl<T: Real> Points<T> {
         Points { coords: vec![T::ZERO; n * dim], weights: vec![T::from_f64(1.0 / n as f64); n], dim }
     }
 
+    /// The same points with their mean moved to 0, and the mean: the cost of every plan splits into that of the means and that of
+    /// centred clouds.
+    pub(crate) fn centred(&self) -> (Self, Vec<f64>) {
+        let mut mean = vec![0.0; self.dim];
+        mean_into(self, &mut mean);
+        // Weights are rounded; their sum is not quite 1.
+        let total: f64 = self.weights.iter().map(|w| w.to_f64()).sum();
+        mean.iter_mut().for_each(|m| *m /= total);
+        let centred = self.coords.iter().enumerate().map(|(k, v)| T::from_f64(v.to_f64() - mean[k % self.dim]));
+        (Points { coords: centred.collect(), weights: self.weights.clone(), dim: self.dim }, mean)
+    }
+
     /// At most `n` points spread evenly over the list, with their weights.
     pub(crate) fn thinned(&self, n: usize) -> Self {
         if self.len() <= n {

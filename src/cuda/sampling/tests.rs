@@ -18,7 +18,7 @@ pub(in crate::cuda) fn data(n: usize, d: usize) -> Data<f32> {
         Measure::weighted(format!("m{i}"), coords, d, weights).unwrap()
     };
     let measures: Vec<Measure> = (0..n.max(2)).map(measure).collect();
-    let mut data = Data::new(&measures, true).unwrap();
+    let mut data = Data::new(&measures, &vec![1.0; measures.len()], true).unwrap();
     data.sources.truncate(n);
     data
 }
@@ -33,7 +33,7 @@ fn check(data: &Data<f32>, settings: &Settings, run: u32, steps: &[usize]) {
     let device = Device::open(0).unwrap();
     let s = &device;
     let architecture = Architecture::new(settings, d).unwrap();
-    let mut stepper = Stepper::new(&architecture, settings, n, 0);
+    let mut stepper = Stepper::new(&architecture, settings, &vec![1.0; n], 0);
     let sources = Sources::new(&device, data, &settings.sinkhorn.epsilon).unwrap();
     let mut sampler = Sampler::new(&device, &sources, settings, run).unwrap();
     let mut drawn = s.zeros(m * d).unwrap();
@@ -105,6 +105,6 @@ fn floor_of_epsilon() {
     configure(Order::Forward, 2);
     let measures =
         [Measure::uniform("point", vec![1.0, 2.0], 2), Measure::uniform("pair", vec![0.0, 5.0, 3.0, 1.0], 2)];
-    let data = Data::new(&measures.map(Result::unwrap), true).unwrap();
+    let data = Data::new(&measures.map(Result::unwrap), &[1.0; 2], true).unwrap();
     check(&data, &small(Settings { batch: 6, measures: 2, ..Settings::fast() }), 0, &[0, 1]);
 }

@@ -112,7 +112,7 @@ impl Both {
         let tie = Tie { earlier: earlier.len(), first: interval.ends() };
         let sources = Sources::new(&device, &data, &settings.sinkhorn.epsilon).unwrap();
         Both {
-            stepper: Stepper::new(&architecture, &settings, n, earlier.len()),
+            stepper: Stepper::new(&architecture, &settings, &vec![1.0; n], earlier.len()),
             sampler: Sampler::new(&device, &sources, &settings, 2).unwrap(),
             terms: Terms::new(&device, &settings, n, d, tie).unwrap(),
             x: device.zeros(settings.batch * d).unwrap(),

@@ -1,0 +1,138 @@
+//! Which measures a step visits, and what each counts for.
+
+use crate::rng::{Purpose, Stream};
+
+/// The measures of one step after the other.
+///
+/// Of equal weights: whole rounds over all in random order. Else measure i is visited with probability `π_i = min(1, c w_i)`, by
+/// systematic sampling along a random order, and counts `ŵ_i / π_i`, so that the expectation of a sum over the visits is that over
+/// the measures by their weights ŵ of sum 1. No measure comes twice in a step.
+#[derive(Clone, Debug)]
+pub(crate) struct Visits {
+    order: Vec<u32>,
+    epoch: usize,
+    visits: usize,
+    /// π, and what a visit counts for; empty for equal weights.
+    probabilities: Vec<f64>,
+    shares: Vec<f64>,
+    /// The measures of this step.
+    visited: Vec<u32>,
+}
+
+impl Visits {
+    /// At most `visits` of the measures of these weights a step.
+    pub fn new(weights: &[f64], visits: usize) -> Self {
+        let (n, total) = (weights.len(), weights.iter().sum::<f64>());
+        let visits = visits.min(n);
+        let (mut probabilities, mut shares) = (vec![], vec![]);
+        if weights.iter().any(|&w| w != weights[0]) {
+            probabilities = inclusion(weights, visits);
+            shares = weights.iter().zip(&probabilities).map(|(w, p)| w / total / p).collect();
+        }
+        let order = (0..n as u32).collect();
+        Visits { order, epoch: usize::MAX, visits, probabilities, shares, visited: Vec::with_capacity(visits) }
+    }
+
+    /// Measures visited in a step.
+    pub fn len(&self) -> usize {
+        self.visits
+    }
+
+    /// The measures of a step, and what each counts for. `run` tells streams of different components and starts apart.
+    pub fn draw(&mut self, seed: u64, run: u32, step: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let (n, visits) = (self.order.len(), self.visits);
+        let steps_a_round = n / visits;
+        let (epoch, place) = (step / steps_a_round, step % steps_a_round);
+        if epoch != self.epoch {
+            self.order.iter_mut().enumerate().for_each(|(k, o)| *o = k as u32);
+            Stream::new(seed, Purpose::Order, [run, epoch as u32, 0]).shuffle_front(&mut self.order, n);
+            self.epoch = epoch;
+        }
+        self.visited.clear();
+        if self.probabilities.is_empty() {
+            self.visited.extend(&self.order[place * visits..][..visits]);
+        } else {
+            // One measure at each of u, u + 1, … on the line on which each takes its probability.
+            let mut next = Stream::new(seed, Purpose::Order, [run, step as u32, 1]).uniform();
+            let mut end = 0.0;
+            for &i in &self.order {
+                end += self.probabilities[i as usize];
+                if end > next {
+                    self.visited.push(i);
+                    next += 1.0;
+                }
+            }
+            // The sum is rounded: the last place may lie beyond it.
+            if self.visited.len() < visits
+                && let Some(&i) = self.order.iter().rev().find(|i| !self.visited.contains(i))
+            {
+                self.visited.push(i);
+            }
+        }
+        let equal = 1.0 / visits as f64;
+        let Visits { visited, shares, .. } = self;
+        visited.iter().map(move |&i| (i as usize, shares.get(i as usize).copied().unwrap_or(equal)))
+    }
+}
+
+/// `min(1, c w_i)` of sum `visits`.
+fn inclusion(weights: &[f64], visits: usize) -> Vec<f64> {
+    let mut certain = vec![false; weights.len()];
+    loop {
+        let left = visits - certain.iter().filter(|c| **c).count();
+        let sum: f64 = weights.iter().zip(&certain).filter(|(_, c)| !**c).map(|(w, _)| w).sum();
+        let each = |k: usize| if certain[k] { 1.0 } else { left as f64 * weights[k] / sum };
+        let probabilities: Vec<f64> = (0..weights.len()).map(each).collect();
+        // Those that would be visited more than once are visited always; the others share the rest.
+        match probabilities.iter().any(|&p| p > 1.0) {
+            true => certain.iter_mut().zip(&probabilities).for_each(|(c, &p)| *c |= p > 1.0),
+            false => return probabilities,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_weights_go_in_rounds() {
+        let mut visits = Visits::new(&[0.5; 7], 3);
+        for round in 0..3 {
+            let mut seen: Vec<usize> = vec![];
+            for step in 2 * round..2 * round + 2 {
+                seen.extend(visits.draw(1, 0, step).map(|(i, share)| {
+                    assert_eq!(share, 1.0 / 3.0);
+                    i
+                }));
+            }
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), 6);
+        }
+    }
+
+    /// Sums over visits have the expectation of the weighted sum; none comes twice; no weight is lost or rules alone.
+    #[test]
+    fn weighted_visits_are_unbiased() {
+        for weights in
+            [vec![1.0, 2.0, 3.0, 0.5, 0.1], vec![1.0, 1.0, 1e3, 1e-30], vec![1.0, 4.0], vec![5.0, 5.0, 5.0, 5.0, 1e-9]]
+        {
+            let (n, total, rounds) = (weights.len(), weights.iter().sum::<f64>(), 20_000);
+            let mut visits = Visits::new(&weights, 3);
+            let mut sums = vec![0.0; n];
+            for step in 0..rounds {
+                let drawn: Vec<(usize, f64)> = visits.draw(2, 1, step).collect();
+                assert_eq!(drawn.len(), 3.min(n));
+                let mut once: Vec<usize> = drawn.iter().map(|d| d.0).collect();
+                once.sort_unstable();
+                once.dedup();
+                assert_eq!(once.len(), drawn.len(), "{weights:?}: {drawn:?}");
+                drawn.iter().for_each(|&(i, share)| sums[i] += share / rounds as f64);
+            }
+            for (sum, w) in sums.iter().zip(&weights).filter(|(_, w)| **w > 1e-6) {
+                assert!((sum / (w / total) - 1.0).abs() < 0.05, "{weights:?}: {sums:?}");
+            }
+        }
+    }
+}
