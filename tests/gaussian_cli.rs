@@ -182,7 +182,7 @@ fn means_weights_and_names() {
     let times: Vec<f64> = c["times"].as_array().unwrap().iter().map(|t| t.as_f64().unwrap()).collect();
     assert!(((times[2] - times[0]).abs() - 8f64.sqrt()).abs() < 1e-12, "{times:?}");
     assert_eq!(done["measures"], Value::from(vec!["first", "second, of three", "third"]));
-    assert_eq!(done["weights"], Value::from(vec![1.5, 0.75, 0.75]));
+    assert_eq!(done["weights"], Value::from(vec![2.0, 1.0, 1.0]));
     assert_eq!(done["centred"], false);
     // Weighted means of m and of σ.
     close(&done["barycentre"]["mean"][0], 0.75, 1e-14);

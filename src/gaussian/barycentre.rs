@@ -74,7 +74,7 @@ pub(crate) struct FixedPoint {
 
 /// What a user sees of it. The cost is that of the given matrices.
 pub(crate) fn in_units(data: &Data, found: &FixedPoint) -> Barycentre {
-    let cost = spread(data, &found.a) * data.frame.unit.powi(2);
+    let cost = spread(data, &found.a) * data.cost_unit();
     let mean = data.frame.mean_out(&vec![0.0; data.m]);
     let covariance = gram(&data.frame.matrix_out(&found.a, data.frame.unit), data.frame.dim);
     let FixedPoint { iterations, error, status, .. } = *found;

@@ -31,6 +31,8 @@ pub(crate) struct Data {
     pub means: Vec<f64>,
     /// Weights of sum n.
     pub weights: Vec<f64>,
+    /// Costs in the frame are of weights of sum n; this factor makes them those of the given weights.
+    pub mass: f64,
     /// Factors of regularised matrices, on which geodesics are sought; empty if they are the same.
     pub search: Vec<f64>,
     /// Where the frame lies.
@@ -53,12 +55,17 @@ pub(crate) struct Frame {
 }
 
 impl Data {
+    /// What turns a cost, a sum over the measures, into squared units of the measures and the given weights.
+    pub fn cost_unit(&self) -> f64 {
+        self.frame.unit.powi(2) * self.mass
+    }
+
     /// The frame of a set of measures, and the measures in it. Directions in which all variances are 0, or below the share
     /// `negligible` of the largest, are left out of it.
     pub fn new(set: &Gaussians, degenerate: Degenerate, negligible: f64) -> Result<Self> {
         let (n, dim) = (set.len(), set.dim());
-        let weights = set.weights().to_vec();
-        let centre = centre(set);
+        let (weights, mass) = normalised(set);
+        let centre = centre(set, &weights);
         let m = centre.len();
         let spread: f64 = (0..n).map(|i| weights[i] * (trace(set.covariance(i), dim) + offset(set, i, &centre))).sum();
         // Means that differ by more than f64 can square are left to the caller's units.
@@ -72,7 +79,7 @@ impl Data {
         let frame = Frame { unit, centre, basis, dim };
         let means = (0..n).flat_map(|i| frame.mean_in(set.mean(i))).collect();
         let mut data =
-            Data { d, m, factors: vec![0.0; n * d * d], means, weights, search: vec![], frame, singular: vec![] };
+            Data { d, m, factors: vec![0.0; n * d * d], means, weights, mass, search: vec![], frame, singular: vec![] };
         data.singular = data.factorise(set);
         data.regularise(set, degenerate)?;
         Ok(data)
@@ -82,11 +89,11 @@ impl Data {
     pub fn in_frame(set: &Gaussians, frame: &Frame) -> Self {
         let (n, d) = (set.len(), frame.dim);
         let means = (0..n).flat_map(|i| frame.mean_in(set.mean(i))).collect();
-        let weights = set.weights().to_vec();
+        let (weights, mass) = normalised(set);
         let m = frame.centre.len();
         let factors = vec![0.0; n * d * d];
         let frame = Frame { basis: vec![], ..frame.clone() };
-        let mut data = Data { d, m, factors, means, weights, search: vec![], frame, singular: vec![] };
+        let mut data = Data { d, m, factors, means, weights, mass, search: vec![], frame, singular: vec![] };
         data.factorise(set);
         data
     }
@@ -118,6 +125,7 @@ impl Data {
             factors: rows(&self.factors, d * d),
             means: rows(&self.means, m),
             weights: rows(&self.weights, 1),
+            mass: self.mass,
             search: rows(&self.search, d * d),
             frame: self.frame.clone(),
             singular: vec![],
@@ -247,13 +255,19 @@ impl Frame {
     }
 }
 
+/// Weights of sum n, and what they must be multiplied by to be those that were given.
+fn normalised(set: &Gaussians) -> (Vec<f64>, f64) {
+    let mass = set.weights().iter().sum::<f64>() / set.len() as f64;
+    (set.weights().iter().map(|w| w / mass).collect(), mass)
+}
+
 /// The weighted mean of the means; empty without means.
-fn centre(set: &Gaussians) -> Vec<f64> {
+fn centre(set: &Gaussians, weights: &[f64]) -> Vec<f64> {
     let Some(first) = set.mean(0) else { return vec![] };
     // Relative to the first: means far from 0 keep the digits of their differences.
     let mut centre = vec![0.0; first.len()];
     for i in 0..set.len() {
-        let w = set.weight(i) / set.len() as f64;
+        let w = weights[i] / set.len() as f64;
         let mean = set.mean(i).unwrap_or(first);
         centre.iter_mut().zip(mean.iter().zip(first)).for_each(|(c, (m, f))| *c += w * (m - f));
     }

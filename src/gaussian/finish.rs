@@ -52,7 +52,7 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Yar
     let tie = meeting.map(|t| tie(&line, earlier, t));
     let starts = found.iter().map(|f| StartReport {
         kind: f.kind.clone(),
-        cost: f.cost * square,
+        cost: f.cost * data.cost_unit(),
         evaluations: f.evaluations,
         status: f.status,
     });
@@ -65,8 +65,8 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Yar
         times: at.iter().map(|f| f.time * unit).collect(),
         residuals: at.iter().map(|f| f.residual * square).collect(),
         clipped: at.iter().map(|f| f.clipped).collect(),
-        cost: total * square,
-        tangent_cost: tangent * square,
+        cost: total * data.cost_unit(),
+        tangent_cost: tangent * data.cost_unit(),
         explained: differ.then(|| (barycentre - total) / barycentre),
         meeting: meeting.map(|t| (t * unit, 0.0)),
         intersection: tie.map(|t| t.0 * square),

@@ -163,7 +163,7 @@ impl Fit {
         }
         let Some(base) = &self.base else { return Some(self.approach()) };
         let sample = self.sample.as_ref().unwrap_or(&self.data);
-        let square = self.data.frame.unit.powi(2);
+        let unit = self.data.cost_unit();
         match std::mem::replace(&mut self.work, Work::Nothing) {
             Work::Nothing => {
                 let (starts, family) = self.begin(base, sample);
@@ -185,7 +185,7 @@ impl Fit {
                 None => {
                     let (searches, evaluations, cost) = search.standing();
                     self.work = Work::Search(search);
-                    Event::Searched { component, searches, evaluations, cost: cost * square }
+                    Event::Searched { component, searches, evaluations, cost: cost * unit }
                 }
                 Some(found) => {
                     self.finish_component(&found);
@@ -204,7 +204,7 @@ impl Fit {
         }
         let tangent = Tangent::new(data, self.centre.clone(), self.settings.components.max(DIRECTIONS));
         let barycentre = in_units(data, &tangent.centre);
-        let total = barycentre.cost / data.frame.unit.powi(2);
+        let total = barycentre.cost / data.cost_unit();
         let differ = total > EQUAL * data.len() as f64;
         let limits = Limits {
             evaluations: if differ { self.settings.max_evaluations } else { 1 },
@@ -306,7 +306,7 @@ pub fn fit(set: &Gaussians, settings: &Settings, pool: &Pool) -> Result<Model> {
 
 /// In squared units of the data.
 fn spectrum(tangent: &Tangent, data: &Data) -> Vec<f64> {
-    tangent.directions.values.iter().map(|v| v * data.frame.unit.powi(2)).collect()
+    tangent.directions.values.iter().map(|v| v * data.cost_unit()).collect()
 }
 
 fn check(set: &Gaussians, settings: &Settings) -> Result<()> {

@@ -26,7 +26,7 @@ pub struct Model {
     pub spectrum: Vec<f64>,
     /// Names of the training measures.
     pub names: Vec<String>,
-    /// Their weights, of sum n.
+    /// Their weights.
     pub weights: Vec<f64>,
     /// Whether the measures were given without means.
     pub centred: bool,
@@ -68,7 +68,7 @@ impl Model {
             barycentre,
             spectrum,
             names,
-            weights: data.weights.clone(),
+            weights: data.weights.iter().map(|w| w * data.mass).collect(),
             centred: data.frame.centre.is_empty(),
             settings,
             status,

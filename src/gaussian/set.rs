@@ -14,14 +14,14 @@ const NEGATIVE: f64 = 1e-10;
 /// n Gaussian measures `N(m_i, Σ_i)` on `R^d`, checked once and for all: covariances finite, symmetric and positive
 /// semi-definite up to rounding. Without means all are centred.
 ///
-/// Weights multiply the terms of every sum over the measures, `F = Σ_i w_i W₂²`. They are 1 each unless given; given ones
-/// are normalised to the sum n, so that costs with and without weights compare. A weight may be 0.
+/// Weights multiply the terms of every sum over the measures, `F = Σ_i w_i W₂²`. They are 1 each unless given: a weight of 2 stands
+/// for the measure given twice, one of 0 for its absence.
 ///
 /// # Example
 /// ```
 /// use wgpca::gaussian::Gaussians;
 /// let set = Gaussians::new(vec![1.0, 0.0, 0.0, 1.0, 4.0, 1.0, 1.0, 9.0], 2)?.with_weights(vec![3.0, 1.0])?;
-/// assert_eq!((set.len(), set.dim(), set.weight(0)), (2, 2, 1.5));
+/// assert_eq!((set.len(), set.dim(), set.weight(0)), (2, 2, 3.0));
 /// // A matrix with a negative variance in some direction is no covariance.
 /// let error = Gaussians::new(vec![1.0, 2.0, 2.0, 1.0], 2).unwrap_err();
 /// assert!(error.to_string().contains("smallest eigenvalue is -1.000000e0"));
@@ -85,11 +85,12 @@ impl Gaussians {
         Ok(self)
     }
 
-    /// With weights of any positive sum, one a measure, normalised to the sum n.
+    /// With weights, one a measure.
     ///
     /// # Errors
-    /// [`Error::Weights`] if there is not one weight a measure, if one is negative or not finite, or if all are 0.
-    pub fn with_weights(mut self, mut weights: Vec<f64>) -> Result<Self> {
+    /// [`Error::Weights`] if the number of weights is not that of the measures, if one is negative or not finite, if all are 0, or if
+    /// their sum is not finite.
+    pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
         let n = self.len();
         let wrong = |index, problem: String| Err(Error::weights("measures", index, problem));
         if weights.len() != n {
@@ -99,13 +100,13 @@ impl Gaussians {
             let problem = format!("it is {}; a weight is a finite number of at least 0", weights[k]);
             return wrong(Some(k), problem + " (indices count from 0)");
         }
-        let top = weights.iter().fold(0.0, |a: f64, &w| a.max(w));
-        if top == 0.0 {
+        let sum: f64 = weights.iter().sum();
+        if sum == 0.0 {
             return wrong(None, "all are 0; at least one must be positive".into());
         }
-        weights.iter_mut().for_each(|w| *w /= top);
-        let sum: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|w| *w *= n as f64 / sum);
+        if !sum.is_finite() {
+            return wrong(None, "their sum leaves the range of f64; divide them by a common factor".into());
+        }
         self.weights = weights;
         Ok(self)
     }

@@ -119,13 +119,13 @@ impl Tangent {
         TangentComponent {
             x: data.frame.matrix_out(&line.x, 1.0),
             velocity: if data.m == 0 { vec![0.0; data.frame.dim] } else { line.drift.clone() },
-            variance: scores.iter().zip(&data.weights).map(|(s, w)| w * s * s).sum::<f64>() * square,
+            variance: scores.iter().zip(&data.weights).map(|(s, w)| w * s * s).sum::<f64>() * data.cost_unit(),
             scores: scores.iter().map(|s| s * unit).collect(),
             interval: (low * unit, high * unit),
             times: at.iter().map(|f| f.time * unit).collect(),
             residuals: at.iter().map(|f| f.residual * square).collect(),
             clipped: at.iter().map(|f| f.clipped).collect(),
-            cost: cost(data, &at) * square,
+            cost: cost(data, &at) * data.cost_unit(),
         }
     }
 }

@@ -183,14 +183,14 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, moves: 
     if worst_window > 0.5 {
         let share = 100.0 * worst_window;
         out.push(format!(
-            "{share:.0} % of the times were clipped over 100 steps: the interval is running away from the data; keep the \
-             gradient through the eigenvalue on, or lower the rate"
+            "{share:.0} % of the times were clipped over 100 steps: the interval shrinks away from the data; begin at a \
+             tangent direction, or take fewer steps"
         ));
     }
     if c.unconverged > 0.05 {
         let share = 100.0 * c.unconverged;
         out.push(format!(
-            "{share:.0} % of the Sinkhorn solves stopped at their iteration limit; raise epsilon or the limit"
+            "{share:.0} % of the Sinkhorn solves did not converge; raise epsilon, the tolerance or the limit of iterations"
         ));
     }
     if !moves || c.times.iter().all(|&t| t == c.times[0]) {

@@ -7,6 +7,7 @@ use super::data::Data;
 use super::evaluate::Evaluator;
 use super::finish::finish;
 use super::model::Model;
+use super::outliers::outlier;
 use super::position::{Counts, Kept, Position, Trained, Training};
 use super::settings::{Keep, Settings, Start};
 use super::step::Outcome;
@@ -73,6 +74,8 @@ pub struct Fit<T: Real> {
     barycentre: Option<Vec<T>>,
     /// The finished components as later ones see them.
     earlier: Vec<Earlier<T>>,
+    /// About the measures as a whole.
+    warnings: Vec<String>,
     evaluator: Evaluator<T>,
     engine: Box<dyn Engine<T>>,
     stepper: Option<Box<dyn Steps<T>>>,
@@ -116,6 +119,7 @@ impl<T: Real> Fit<T> {
             Engine::<T>::solves(&Cpu),
         )?;
         Ok(Fit {
+            warnings: outlier(measures, &weights, &data.frame).into_iter().collect(),
             settings: settings.clone(),
             #[cfg(feature = "io")]
             fingerprint: super::position::fingerprint(measures),
@@ -134,6 +138,11 @@ impl<T: Real> Fit<T> {
     /// The settings of this fit.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What may be wrong with the measures, in one sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Finished components.
@@ -334,7 +343,15 @@ impl<T: Real> Fit<T> {
         }
         let mut solves = self.engine.solves();
         let cloud = known_barycentre(&mut self.barycentre, &self.data, &self.settings, &mut *solves)?.clone();
-        Ok(Model::new(self.position.components, self.data.frame, self.data.variance, cloud, self.names, &self.settings))
+        let model = Model::new(
+            self.position.components,
+            self.data.frame,
+            self.data.variance,
+            cloud,
+            self.names,
+            &self.settings,
+        );
+        Ok(Model { warnings: self.warnings, ..model })
     }
 
     fn in_units(&self, outcome: Outcome) -> Outcome {

@@ -11,6 +11,7 @@ mod frame;
 mod geodesic;
 mod interval;
 mod model;
+mod outliers;
 mod position;
 mod projection;
 mod projector;

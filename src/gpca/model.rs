@@ -33,6 +33,9 @@ pub struct Model<T> {
     /// Points on either side when measures are projected.
     #[cfg_attr(feature = "io", serde(default = "super::settings::projection_points"))]
     pub projection_points: usize,
+    /// What may be wrong with the training measures as a whole.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub warnings: Vec<String>,
     /// Preset of the fit.
     pub preset: Preset,
     /// Seed of the fit and of the samples that projections use.
@@ -50,7 +53,8 @@ impl<T: Real> Model<T> {
     ) -> Self {
         let sinkhorn = final_sinkhorn(&settings.sinkhorn);
         let Settings { preset, seed, projection_points, .. } = *settings;
-        Model { components, names, frame, barycentre, variance, sinkhorn, projection_points, preset, seed }
+        let warnings = vec![];
+        Model { components, names, frame, barycentre, variance, sinkhorn, projection_points, warnings, preset, seed }
     }
 
     /// Dimension d of the space.
@@ -191,6 +195,7 @@ impl<T: Real> Model<T> {
             variance: self.variance,
             sinkhorn: self.sinkhorn.clone(),
             projection_points: self.projection_points,
+            warnings: self.warnings.clone(),
             preset: self.preset,
             seed: self.seed,
         }

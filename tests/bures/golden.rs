@@ -103,7 +103,7 @@ fn barycentres() {
         let off = relative_error(&found.covariance, &floats(&case["barycentre"]));
         assert!(off <= allowed, "{name}: {off:e}, allowed {allowed:e}");
         // The variance there is of weights of sum 1.
-        let variance = found.cost / set.len() as f64;
+        let variance = found.cost / set.weights().iter().sum::<f64>();
         let exact = case["variance"].as_f64().unwrap();
         assert!((variance / exact - 1.0).abs() < 1e-9, "{name}: {variance} {exact}");
     }

@@ -97,24 +97,29 @@ fn far_clouds_project_where_they_should() {
     };
     let along = open(&model);
     for distance in [0.0, 100.0, 1e4, 1e6] {
-        let far = [moved(0.6 * distance, 0.8 * distance, 0.0), moved(-0.8 * distance, 0.6 * distance, 0.0)];
+        let aside = |sign: f64| moved(-0.8 * sign * distance, 0.6 * sign * distance, 0.0);
+        let far = [moved(0.6 * distance, 0.8 * distance, 0.0), aside(1.0), aside(-1.0)];
         let rows = along.transform(&far).unwrap();
         let home = along.transform(&[moved(0.0, 0.0, 0.0)]).unwrap()[0][0];
-        let (near, aside) = (rows[0][0], rows[1][0]);
+        let (near, one, other) = (rows[0][0], rows[1][0], rows[2][0]);
         assert!((near.time - home.time - distance).abs() < 1e-3 * (1.0 + distance), "{distance}: {near:?} {home:?}");
-        assert!(near.residual >= 0.0 && near.residual < 1.0 + home.residual, "{distance}: {near:?}");
-        assert!((aside.time - home.time).abs() < 1e-3 * (1.0 + distance), "{distance}: {aside:?}");
-        let exact = home.residual + distance * distance;
-        assert!((aside.residual - exact).abs() < 1e-3 * (1.0 + exact), "{distance}: {aside:?}");
+        assert!((near.residual - home.residual).abs() < 1e-3 * (1.0 + home.residual), "{distance}: {near:?} {home:?}");
+        for p in [one, other] {
+            assert!((p.time - home.time).abs() < 1e-3 * (1.0 + distance), "{distance}: {p:?} {home:?}");
+        }
+        // |a + b|² + |a − b|² = 2 |a|² + 2 |b|².
+        let (mean, exact) = (0.5 * (one.residual + other.residual), home.residual + distance * distance);
+        assert!((mean - exact).abs() < 1e-3 * (1.0 + exact), "{distance}: {one:?} {other:?} {home:?}");
     }
     // f constant: the curve is a point.
     edit(&mut model, [0.0; 3]);
     let point = open(&model);
     let home = point.transform(&[moved(0.0, 0.0, 0.0)]).unwrap()[0][0];
     for distance in [100.0, 1e4] {
-        let p = point.transform(&[moved(0.0, 0.0, distance)]).unwrap()[0][0];
-        let exact = home.residual + distance * distance;
-        assert!(p.time.is_finite() && (p.residual / exact - 1.0).abs() < 1e-3, "{distance}: {p:?}");
+        let rows = point.transform(&[moved(0.0, 0.0, distance), moved(0.0, 0.0, -distance)]).unwrap();
+        let (one, other) = (rows[0][0], rows[1][0]);
+        let (mean, exact) = (0.5 * (one.residual + other.residual), home.residual + distance * distance);
+        assert!(one.time.is_finite() && (mean / exact - 1.0).abs() < 1e-3, "{distance}: {one:?} {other:?}");
     }
 }
 
