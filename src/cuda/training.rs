@@ -109,7 +109,7 @@ struct Earlier {
 
 impl Step {
     fn new(device: &Device, course: &Course<'_, f32>, from: usize, state: &State<f32>) -> Result<Self> {
-        let Course { data, settings, earlier, run, steps } = *course;
+        let Course { data, settings, earlier, run, steps, .. } = *course;
         let architecture = &state.geodesic.architecture;
         let (n, m, d) = (data.sources.len(), settings.batch, data.dim);
         let size = Size { pairs: settings.measures.min(n), n: m, m, d };
