@@ -9,8 +9,8 @@ use super::finish::finish;
 use super::model::Model;
 use super::position::{Counts, Kept, Position, Trained, Training};
 use super::settings::{Keep, Settings, Start};
-use super::step::Outcome;
 use super::state::State;
+use super::step::Outcome;
 use super::steps::{Course, Cpu, Engine, Steps, together};
 use super::tangent::{barycentre, start};
 use crate::cancel::Cancel;
@@ -108,8 +108,11 @@ impl<T: Real> Fit<T> {
         Epsilon::check::<T>(epsilon, squared, unit)?;
         let most = measures.len() - 1;
         if settings.components > most {
-            let problem =
-                format!("they are {}, but {} measures differ in {most} ways at most; give at most {most}", settings.components, most + 1);
+            let problem = format!(
+                "they are {}, but {} measures differ in {most} ways at most; give at most {most}",
+                settings.components,
+                most + 1
+            );
             return Err(Error::parameter("components", problem));
         }
         Ok(Fit {
@@ -146,6 +149,11 @@ impl<T: Real> Fit<T> {
     /// Finished components.
     pub fn components(&self) -> &[Component<T>] {
         &self.position.components
+    }
+
+    #[cfg(feature = "io")]
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
     #[cfg(feature = "io")]
