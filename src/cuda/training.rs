@@ -131,7 +131,7 @@ impl Step {
         };
         // A grid has at most so many rows of blocks.
         if size.pairs + 1 + earlier.len() > usize::from(u16::MAX) {
-            let problem = format!("{} a step are more than a GPU takes; give fewer or use --device cpu", size.pairs);
+            let problem = format!("{} a step are more than a GPU takes; give fewer or use the CPU", size.pairs);
             return Err(Error::parameter("measures", problem));
         }
         let tie = Tie { earlier: earlier.len(), first: earlier.first().map_or((0.0, 0.0), |e| e.interval.ends()) };
