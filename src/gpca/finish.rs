@@ -181,8 +181,8 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, speed: 
     if worst_window > 0.5 {
         let share = 100.0 * worst_window;
         out.push(format!(
-            "{share:.0} % of the times were clipped over 100 steps: the interval is running away from the data; keep the \
-             gradient through the eigenvalue on, or lower the rate"
+            "{share:.0} % of the times were clipped over 100 steps: the interval is running away from the data; look for \
+             points far from the rest, or take another start"
         ));
     }
     if c.unconverged > 0.05 {
