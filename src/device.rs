@@ -110,7 +110,7 @@ impl Place {
 
     #[cfg(not(feature = "cuda"))]
     fn gpu(index: usize) -> Result<Self> {
-        let problem = "this program was built without CUDA; build it with the feature cuda or use --device cpu";
+        let problem = "this program was built without CUDA; build it with the feature cuda or use the CPU";
         Err(Error::device(DeviceChoice::Cuda(index).to_string(), problem))
     }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with what a caller hands in. A solve that does not converge is not an error: it is a
+//! What can go wrong with what a caller hands in, and that work was stopped. A solve that does not converge is not an error: it is a
 //! status in its report.
 
 use std::fmt;
@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// The result of an operation that checks its input.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Bad input. The text is one line that names the place, what is wrong and what to do.
+/// Bad input, a refusal of the system, or work that was stopped. The text is one line that names the place, what is wrong and what
+/// to do.
 ///
 /// Indices (cloud, point, coordinate, weight, row, column) count from 0; lines of a file count from 1.
 #[derive(Debug)]
@@ -73,6 +74,8 @@ pub enum Error {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// The work was stopped by its [`Cancel`](crate::Cancel).
+    Cancelled,
     /// A time outside a component's interval, where the geodesic is not defined.
     Time {
         /// The component, from 1.
@@ -148,10 +151,11 @@ impl fmt::Display for Error {
                 Some(text) => write!(f, "{}: {text}", path.display()),
                 None => write!(f, "{}: {source}", path.display()),
             },
+            Error::Cancelled => f.write_str("the work was stopped"),
             Error::Time { component, time, interval: (lo, hi) } => write!(
                 f,
                 "time {time} is outside the interval ({lo}, {hi}) on which component {component} is a geodesic: \
-                 choose a time inside it or ask for clamping (--clamp)"
+                 choose a time inside it or ask for clamping"
             ),
         }
     }

@@ -68,6 +68,7 @@
 //! rayon alone.
 
 mod aligned;
+mod cancel;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
@@ -94,6 +95,7 @@ pub(crate) mod simd;
 #[cfg(feature = "io")]
 pub mod store;
 
+pub use cancel::Cancel;
 pub use device::{DeviceChoice, Place};
 pub use error::{Error, Result};
 pub use measure::Measure;

@@ -38,6 +38,20 @@ pub mod one {
     }
 }
 
+/// A list of named numbers.
+pub mod named {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(values: &[(String, f64)], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(values.iter().map(|(name, value)| (name, Number::from(*value))))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, f64)>, D::Error> {
+        let values = Vec::<(String, Number)>::deserialize(from)?;
+        values.into_iter().map(|(name, value)| Ok((name, value.read()?))).collect()
+    }
+}
+
 /// A pair of numbers.
 pub mod pair {
     use super::*;

@@ -30,7 +30,7 @@ fn the_cpu_goes_on_without_a_device() {
     ] {
         emulator.inject(fault);
         let text = problem(Device::open(0));
-        assert!(text.contains(said) && text.contains("--device cpu"), "{text}");
+        assert!(text.contains(said) && text.contains("use the CPU"), "{text}");
         assert_eq!(cpu(), before);
         emulator.reset();
     }
@@ -100,7 +100,7 @@ mod command_line {
             Value::Null => assert!(!object["gpus"].as_array().unwrap().is_empty()),
             problem => {
                 assert_eq!(object["gpus"], Value::Array(vec![]));
-                assert!(problem.as_str().unwrap().contains("--device cpu"), "{problem}");
+                assert!(!problem.as_str().unwrap().contains("--"), "{problem}");
             }
         }
     }

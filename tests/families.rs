@@ -84,9 +84,9 @@ fn family(kind: usize, d: usize, seed: u64, most: usize) -> Vec<Measure> {
     (0..n).map(measure).collect()
 }
 
-fn settings(seed: u64, steps: usize, d: usize) -> Settings {
+fn settings(seed: u64, steps: usize, d: usize, n: usize) -> Settings {
     Settings {
-        components: if seed.is_multiple_of(3) && d > 1 { 2 } else { 1 },
+        components: if seed.is_multiple_of(3) && d > 1 && n > 2 { 2 } else { 1 },
         steps: [steps, steps],
         batch: 64,
         hidden: vec![16; 2],
@@ -147,7 +147,7 @@ fn whole<T: Real>(kind: usize, d: usize, seed: u64, steps: usize, most: usize, p
     let points: usize = measures.iter().map(Measure::len).sum();
     let what = format!("{}, R^{d}, seed {seed}, {steps} steps, {}", KINDS[kind], T::NAME);
     println!("{what}: {} measures, {points} points", measures.len());
-    let model = fit::<T>(&measures, &settings(seed, steps, d), pool).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let model = fit::<T>(&measures, &settings(seed, steps, d, measures.len()), pool).unwrap_or_else(|e| panic!("{what}: {e}"));
     pool.run(|| check(&model, &measures, &what));
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("model.safetensors");

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         ("error", &[][..]),
+        ("cancel", &["error"]),
         ("aligned", &["real"]),
         ("numbers", &[]),
         ("rng", &["real"]),
@@ -17,11 +18,11 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("pool", &["error"]),
         ("measure", &["error"]),
         ("nn", &["aligned", "error", "real", "rng", "simd"]),
-        ("ot", &["aligned", "error", "measure", "pool", "real", "rng", "simd"]),
+        ("ot", &["aligned", "cancel", "error", "measure", "pool", "real", "rng", "simd"]),
         ("device", &["cuda", "error", "gpca"]),
-        ("cuda", &["error", "gpca", "linalg", "measure", "nn", "ot", "real", "rng"]),
+        ("cuda", &["cancel", "error", "gpca", "linalg", "measure", "nn", "ot", "real", "rng"]),
         ("gaussian", &["error", "linalg", "measure", "numbers", "pool", "rng"]),
-        ("gpca", &["aligned", "error", "linalg", "measure", "nn", "numbers", "ot", "pool", "real", "rng"]),
+        ("gpca", &["aligned", "cancel", "error", "linalg", "measure", "nn", "numbers", "ot", "pool", "real", "rng"]),
         ("io", &["error", "gaussian", "measure", "rng"]),
         ("plot", &["error", "rng"]),
         ("store", &["error", "gaussian", "gpca", "io", "measure", "nn", "real"]),

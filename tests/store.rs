@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use wgpca::gaussian::{self, Gaussians};
 use wgpca::gpca::{Event, Fit, Model, Settings, Start, fit};
-use wgpca::store::{AnyModel, CHECKPOINT_FILE};
+use wgpca::store::{AnyModel, CHECKPOINT_FILE, CheckpointFacts};
 use wgpca::{Error, Measure, Pool};
 
 fn measures() -> Vec<Measure> {
@@ -115,6 +115,94 @@ fn metadata_is_what_the_page_on_model_files_says() {
     for name in ["component.1.phi", "component.1.f", "component.2.phi", "component.2.f", "barycentre"] {
         assert_eq!(header[name]["dtype"], "F32", "{name}");
     }
+}
+
+/// What could not be read, or means nothing, does not replace a good model; the message says what it is.
+#[test]
+fn a_bad_model_is_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m.safetensors");
+    let good = model::<f32>();
+    good.save(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    type Change = (&'static str, fn(&mut Model<f32>));
+    let changes: [Change; 13] = [
+        ("component 1: the time of \"cloud 2, \\\"ä\\\"\" is NaN", |m| m.components[0].times[2] = f64::NAN),
+        ("component 2: the residual of \"cloud 0, \\\"ä\\\"\" is inf", |m| {
+            m.components[1].residuals[0] = f64::INFINITY
+        }),
+        ("component 2: parameter 3 of φ is NaN", |m| m.components[1].geodesic.phi[3] = f32::NAN),
+        ("component 1: parameter 0 of f is inf", |m| m.components[0].geodesic.f[0] = f32::INFINITY),
+        ("component 1: its interval runs from 1 to -1", |m| m.components[0].interval = (1.0, -1.0)),
+        ("component 1: its interval runs from NaN to 1", |m| m.components[0].interval = (f64::NAN, 1.0)),
+        ("component 1: its interval runs from inf to inf", |m| {
+            m.components[0].interval = (f64::INFINITY, f64::INFINITY)
+        }),
+        ("component 1: its cost is NaN", |m| m.components[0].cost = f64::NAN),
+        ("component 2: its noise floor is -inf", |m| m.components[1].noise_floor = f64::NEG_INFINITY),
+        ("component 2: its explained share is NaN", |m| m.components[1].explained = Some(f64::NAN)),
+        ("component 1: its spectrum is NaN", |m| m.components[0].spectrum = vec![f64::NAN]),
+        ("coordinate 1 of the centre is NaN", |m| m.frame.centre[1] = f64::NAN),
+        ("component 1 has 5 times for 4 measures", |m| drop(m.names.pop())),
+    ];
+    for (what, change) in changes {
+        let mut bad = good.clone();
+        change(&mut bad);
+        let error = bad.save(&path).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::File { .. }) && text.contains("m.safetensors: it is not written"), "{text}");
+        assert!(text.contains(what) && !text.contains('\n'), "{what}: {text}");
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+    // Infinities that mean something come back.
+    let mut open = good;
+    open.components[0].interval = (f64::NEG_INFINITY, f64::INFINITY);
+    open.components[0].starts[1].1 = f64::INFINITY;
+    open.components[0].start_cost = f64::INFINITY;
+    open.save(&path).unwrap();
+    assert_eq!(Model::<f32>::load(&path).unwrap(), open);
+
+    let path = directory.path().join("g.safetensors");
+    let good = gaussian_model(true);
+    good.save(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    type GaussianChange = (&'static str, fn(&mut gaussian::Model));
+    let changes: [GaussianChange; 5] = [
+        ("component 1: the time of \"measure 1, \\\"ä\\\"\" is NaN", |m| m.components[0].times[1] = f64::NAN),
+        ("component 2", |m| m.components[1].x[4] = f64::NAN),
+        ("component 2: a cost", |m| m.components[1].cost = f64::INFINITY),
+        ("the weight of", |m| m.weights[0] = f64::NAN),
+        ("cost of the barycentre is NaN", |m| m.barycentre.cost = f64::NAN),
+    ];
+    for (what, change) in changes {
+        let mut bad = good.clone();
+        change(&mut bad);
+        let text = bad.save(&path).unwrap_err().to_string();
+        assert!(text.contains("it is not written") && text.contains(what), "{what}: {text}");
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+    // A number that is text in JSON has no place for NaN in a list.
+    let mut bad = good;
+    bad.spectrum[0] = f64::NAN;
+    let text = bad.save(&path).unwrap_err().to_string();
+    assert!(text.contains("cannot be read back"), "{text}");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+/// Where measures came from is their owner's to say; a checkpoint keeps it.
+#[test]
+fn a_checkpoint_carries_a_note() {
+    let directory = tempfile::tempdir().unwrap();
+    assert_eq!(CheckpointFacts::read(directory.path()).unwrap(), None);
+    let mut fit = Fit::<f32>::new(&measures(), &settings()).unwrap();
+    fit.save_checkpoint_with(directory.path(), Some("it's \"ä\"\n")).unwrap();
+    let facts = CheckpointFacts::read(directory.path()).unwrap().unwrap();
+    assert_eq!((facts.settings, facts.note.as_deref()), (settings(), Some("it's \"ä\"\n")));
+    fit.save_checkpoint(directory.path()).unwrap();
+    assert_eq!(CheckpointFacts::read(directory.path()).unwrap().unwrap().note, None);
+    fs::write(directory.path().join(CHECKPOINT_FILE), "damaged").unwrap();
+    assert!(matches!(CheckpointFacts::read(directory.path()), Err(Error::File { .. })));
 }
 
 #[test]

@@ -105,51 +105,51 @@ pub enum Orthogonality {
 pub struct Fit {
     /// Files (npy, npz, csv, tsv, txt, xyz, dat, ply, off) or directories (there all but tsv and dat). A stack
     /// (n, m, d) is n measures.
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required_unless_present = "resume", value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
     /// Where the model goes; the picture goes beside it with the ending svg.
-    #[arg(long, short, value_name = "FILE")]
-    pub output: PathBuf,
+    #[arg(long, short, value_name = "FILE", required_unless_present = "resume")]
+    pub output: Option<PathBuf>,
     /// Number of components [default: 1].
-    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = positive, allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = positive)]
     pub components: Option<usize>,
     /// Steps of every component; 0 keeps the start as it is [default: the preset's].
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub steps: Option<usize>,
     /// Samples of a step, at least 2 [default: the preset's].
-    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = positive, allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = positive)]
     pub batch: Option<usize>,
     /// Measures that a step visits [default: the preset's].
-    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = positive, allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = positive)]
     pub measures: Option<usize>,
     /// Widths of the hidden layers, for instance 64,64,64,64 [default: the preset's].
-    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = positive, allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = positive, allow_negative_numbers = true)]
     pub hidden: Option<Vec<usize>>,
     /// A named set of choices.
-    #[arg(long, value_enum, default_value = "fast", conflicts_with = "resume")]
+    #[arg(long, value_enum, default_value = "fast")]
     pub preset: Preset,
     /// Starts: tangent, tangent(2), random; several, separated by commas, keep the cheapest [default: the preset's].
-    #[arg(long, value_name = "START", value_delimiter = ',', value_parser = start, conflicts_with = "resume")]
+    #[arg(long, value_name = "START", value_delimiter = ',', value_parser = start)]
     pub init: Option<Vec<Start>>,
     /// Regularisation of the Sinkhorn divergence, in squared units of the data.
-    #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with_all = ["epsilon_scale", "resume"])]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with = "epsilon_scale")]
     pub epsilon: Option<f64>,
     /// Regularisation as a share of E|y - y'|² of each batch [default: 0.01].
-    #[arg(long, value_name = "S", allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub epsilon_scale: Option<f64>,
     /// Weight of the intersection term of later components [default: 1].
-    #[arg(long, value_name = "L", allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub lambda_i: Option<f64>,
     /// Weight of the orthogonality term of later components [default: 1].
-    #[arg(long, value_name = "L", allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub lambda_o: Option<f64>,
     /// Form of the orthogonality term.
-    #[arg(long, value_enum, default_value = "l2", conflicts_with = "resume")]
+    #[arg(long, value_enum, default_value = "l2")]
     pub orthogonality: Orthogonality,
     /// Seed of everything random.
-    #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0, conflicts_with = "resume")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub seed: u64,
     /// Threads; 0 takes all that this process may use. Results do not depend on it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
@@ -158,13 +158,15 @@ pub struct Fit {
     /// samples; results differ by rounding.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,
-    /// Save checkpoints here while fitting [default: beside the model, only when stopped].
+    /// Save checkpoints here while fitting, the first at once [default: beside the model, only when stopped]. No two fits
+    /// may use one directory at a time.
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
     /// Seconds between two checkpoints.
     #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 30.0, requires = "checkpoint")]
     pub checkpoint_every: f64,
-    /// Go on from a checkpoint of the same inputs, with its settings.
+    /// Go on from a checkpoint, with its settings, its inputs and its output unless they are given. If nothing was saved there yet,
+    /// start anew.
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
     /// One JSON object a line on standard output instead of tables.

@@ -1,12 +1,12 @@
 //! `wgpca info --devices`: what there is to compute on.
 
+use super::Exit;
 use super::output::{emit, line};
-use super::{Exit, pool};
 use serde_json::{Value, json};
-use wgpca::Result;
+use wgpca::{Pool, Result};
 
 pub fn run(as_json: bool) -> Result<Exit> {
-    let (threads, instructions) = (pool(0)?.threads(), wgpca::instruction_set());
+    let (threads, instructions) = (Pool::new(0)?.threads(), wgpca::instruction_set());
     let (gpus, problem) = gpus();
     if as_json {
         line(json!({
@@ -66,5 +66,5 @@ fn version((major, minor): (i32, i32)) -> String {
 
 #[cfg(not(feature = "cuda"))]
 fn gpus() -> (Vec<(String, Value)>, Option<String>) {
-    (vec![], Some("this program was built without CUDA; build it with the feature cuda or use --device cpu".into()))
+    (vec![], Some("this program was built without CUDA; build it with the feature cuda".into()))
 }

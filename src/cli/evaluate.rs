@@ -18,7 +18,7 @@ pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
 fn gaussians(model: &gaussian::Model, args: &Evaluate, talk: Talk) -> Result<Exit> {
     refuse_gpu(args.device)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
-    let e = pool(args.threads)?.run(|| model.evaluate(&set))?;
+    let e = pool(args.threads, talk)?.run(|| model.evaluate(&set))?;
     if args.json {
         line(json!({
             "measures": set.len(),
@@ -48,7 +48,7 @@ fn table_of(costs: &[f64], explained: &[Option<f64>], barycentre_cost: f64) -> V
 fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit> {
     let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
     let (mut projector, said) = projector(model, &measures, args.device)?;
-    let e = pool(args.threads)?.run(|| projector.evaluate(&measures, args.points))?;
+    let e = pool(args.threads, talk)?.run(|| projector.evaluate(&measures, args.points))?;
     if let Some(said) = said {
         talk.say(said);
     }

@@ -2,126 +2,142 @@
 
 use super::args::{Fit as Arguments, Orthogonality, Preset};
 use super::device::place;
-use super::output::{component, components, emit, line};
+use super::output::{Reporter, component, components};
 use super::progress::Progress;
-use super::stop::on_ctrl_c;
+use super::resume::{Run, prepare};
+use super::stop::on_stop;
 use super::{Exit, Talk, picture, pool, read, rows, title};
+use clap::ArgMatches;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wgpca::gpca::{self, Component, Fit, FitStatus, Model, Settings};
-use wgpca::io::check_writable;
 use wgpca::ot::{Epsilon, Sinkhorn};
-use wgpca::store::CHECKPOINT_FILE;
 use wgpca::{Error, Result};
 
-pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
-    let settings = settings(args);
-    settings.validate()?;
+pub fn run(args: &Arguments, matches: &ArgMatches, talk: Talk) -> Result<Exit> {
+    settings(args).validate()?;
     if !(args.checkpoint_every >= 0.0) {
         return Err(Error::parameter("checkpoint-every", "give a number of seconds of at least 0"));
     }
-    let inputs: Vec<&Path> = args.inputs.iter().map(PathBuf::as_path).collect();
-    rows::check_model(&args.output, &inputs)?;
-    let measures = read(&args.inputs, &args.reading)?;
-    let mut fit = match &args.resume {
-        Some(directory) => Fit::<f32>::resume(&measures, directory)?,
-        None => Fit::<f32>::new(&measures, &settings)?,
-    };
+    let run = Run::new(args, matches, talk)?;
+    let inputs: Vec<&Path> = run.inputs().iter().map(PathBuf::as_path).collect();
+    rows::check_model(&run.output, &inputs)?;
+    let measures = read(run.inputs(), run.reading())?;
+    let mut fit = run.fit(&measures)?;
     if let Some(directory) = &args.checkpoint {
-        std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
-        check_writable(&directory.join(CHECKPOINT_FILE))?;
+        prepare(directory)?;
     }
+    let _locks = run.locks(talk)?;
     let (place, why) = place(args.device, None)?;
     if let Some(why) = why {
         talk.say(why);
     }
     fit = fit.on(&place)?;
-    let stop = on_ctrl_c()?;
+    let pool = pool(args.threads, talk)?;
+    fit.cancel_by(&on_stop()?);
     talk.say(format!("{} measures in R^{}", measures.len(), measures[0].dim()));
-    let mut progress = Progress::new(talk, args.json);
-    let finished = pool(args.threads)?.run(|| drive(&mut fit, args, &stop, &mut progress))?;
+    let (mut progress, mut out) = (Progress::new(talk, args.json), Reporter::new(talk));
+    let finished = pool.run(|| drive(&mut fit, args, &run, &mut progress, &mut out))?;
     progress.end();
     if !finished {
-        return interrupted(&mut fit, args, talk);
+        return stopped(&mut fit, args, &run, &mut out, talk);
     }
     let model = fit.into_model()?;
-    model.save(&args.output)?;
-    let picture_path = args.output.with_extension("svg");
-    picture::clouds(&picture_path, &model, title(&args.inputs))?;
-    report(&model, args, &picture_path, progress.seconds(), talk)?;
+    let saved = model.save(&run.output);
+    let picture = run.output.with_extension("svg");
+    let draw = || picture::clouds(&picture, &model, title(run.inputs()));
+    let files = picture::Files::new(&run.output, &picture, &saved, draw, talk);
+    report(&model, args, &files, progress.seconds(), &mut out, talk);
+    saved?;
     let settled = |c: &Component<f32>| c.open_solves == 0 && c.status == FitStatus::Completed;
     Ok(if model.components.iter().all(settled) { Exit::Done } else { Exit::NotConverged })
 }
 
-/// Advances to the end, or to the end of the piece of work in which Ctrl-C came: then false.
-fn drive(fit: &mut Fit<f32>, args: &Arguments, stop: &AtomicBool, progress: &mut Progress) -> Result<bool> {
+/// Advances to the end, or until it is stopped: then false, and the fit stands before the piece of work that was stopped.
+fn drive(
+    fit: &mut Fit<f32>,
+    args: &Arguments,
+    run: &Run<'_>,
+    progress: &mut Progress,
+    out: &mut Reporter,
+) -> Result<bool> {
     let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
-    let mut saved = Instant::now();
+    // Of the last checkpoint, and what was wrong with it.
+    let (mut saved, mut fault) = (None::<Instant>, String::new());
     progress.preparing(fit.components().len() + 1, "preparing the start");
-    while let Some(event) = fit.advance()? {
-        progress.event(&event)?;
+    loop {
+        let event = match fit.advance() {
+            Ok(Some(event)) => event,
+            Ok(None) => return Ok(true),
+            Err(Error::Cancelled) => return Ok(false),
+            Err(other) => return Err(other),
+        };
+        progress.event(&event, out);
         let pause = matches!(event, gpca::Event::Finished { .. });
         if let Some(directory) = &args.checkpoint
-            && (pause || saved.elapsed() >= every)
+            && (pause || saved.is_none_or(|saved| saved.elapsed() >= every))
         {
-            fit.save_checkpoint(directory)?;
-            saved = Instant::now();
-        }
-        if stop.load(Ordering::SeqCst) {
-            return Ok(false);
+            match run.save(fit, directory) {
+                Ok(_) => fault.clear(),
+                Err(e @ (Error::Io { .. } | Error::File { .. })) => {
+                    let text = e.to_string();
+                    if text != fault {
+                        progress.warn(format!("no checkpoint could be saved, the fit goes on: {text}"));
+                        fault = text;
+                    }
+                }
+                Err(other) => return Err(other),
+            }
+            saved = Some(Instant::now());
         }
         if pause && fit.components().len() < fit.settings().components {
             progress.preparing(fit.components().len() + 1, "preparing the start");
         }
     }
-    Ok(true)
 }
 
-fn interrupted(fit: &mut Fit<f32>, args: &Arguments, talk: Talk) -> Result<Exit> {
-    let beside = || args.output.with_extension("checkpoint");
-    let directory = args.checkpoint.clone().or_else(|| args.resume.clone()).unwrap_or_else(beside);
-    let file = fit.save_checkpoint(&directory)?;
+fn stopped(fit: &mut Fit<f32>, args: &Arguments, run: &Run<'_>, out: &mut Reporter, talk: Talk) -> Result<Exit> {
+    let (file, command) = run.park(fit)?;
     if args.json {
-        line(json!({ "event": "interrupted", "checkpoint": file }))?;
+        out.line(json!({ "event": "interrupted", "checkpoint": file, "command": command }));
     }
-    let inputs: Vec<String> = args.inputs.iter().map(|p| p.display().to_string()).collect();
-    talk.say(format!(
-        "stopped; {} holds where the fit stands. To go on:\n  wgpca fit {} -o {} --resume {}",
-        file.display(),
-        inputs.join(" "),
-        args.output.display(),
-        directory.display()
-    ));
+    talk.say(format!("stopped; {} holds where the fit stands. To go on:\n  {command}", file.display()));
     Ok(Exit::Stopped)
 }
 
-fn report(model: &Model<f32>, args: &Arguments, picture: &Path, seconds: f64, talk: Talk) -> Result<()> {
+fn report(
+    model: &Model<f32>,
+    args: &Arguments,
+    files: &picture::Files<'_>,
+    seconds: f64,
+    out: &mut Reporter,
+    talk: Talk,
+) {
     for (k, c) in model.components.iter().enumerate() {
         for warning in &c.warnings {
             talk.warn(format!("component {}: {warning}", k + 1));
         }
     }
     if args.json {
-        return line(json!({
+        return out.line(json!({
             "event": "done",
-            "model": args.output,
-            "picture": picture,
+            "model": files.model,
+            "picture": files.picture,
             "components": model.components.iter().map(component).collect::<Vec<_>>(),
             "seconds": seconds,
         }));
     }
-    emit(&components(model))?;
-    emit(&format!("model    {}\npicture  {}\n", args.output.display(), picture.display()))?;
+    out.emit(&components(model));
+    out.emit(&files.text());
     talk.say(format!("{seconds:.1} s"));
-    if let Some(directory) = args.resume.as_ref().or(args.checkpoint.as_ref()) {
+    if let Some(directory) = args.resume.as_ref().or(args.checkpoint.as_ref()).filter(|_| files.model.is_some()) {
         talk.say(format!("the checkpoint in {} is no longer needed", directory.display()));
     }
-    Ok(())
 }
 
-fn settings(args: &Arguments) -> Settings {
+/// What the options say; a checkpoint has its own.
+pub fn settings(args: &Arguments) -> Settings {
     let preset = match args.preset {
         Preset::Fast => Settings::fast(),
         Preset::Best => Settings::best(),

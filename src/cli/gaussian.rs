@@ -1,13 +1,12 @@
 //! `wgpca gaussian`, and what `info` says of its models.
 
 use super::args::{Gaussian as Arguments, Gaussians};
-use super::output::{emit, finite, line, matrix, percent, short, table};
+use super::output::{Reporter, finite, matrix, percent, short, table};
 use super::progress::Searches;
-use super::stop::on_ctrl_c;
+use super::stop::end_on_stop;
 use super::{Exit, Talk, picture, pool, read_as_gaussians, rows, title};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use wgpca::gaussian::{Component, Degenerate, Fit, Model, Settings, StartReport, Status};
 use wgpca::{Error, Result};
@@ -28,49 +27,51 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let inputs: Vec<&Path> = args.inputs.iter().chain(beside).map(PathBuf::as_path).collect();
     rows::check_model(&args.output, &inputs)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
-    let (started, pool) = (Instant::now(), pool(args.threads)?);
+    let (started, pool) = (Instant::now(), pool(args.threads, talk)?);
+    let progress = Searches::new(talk, args.json);
+    let ending = end_on_stop(stopped(args, progress.clone(), talk))?;
     let mut fit = pool.run(|| Fit::new(&set, &settings)).map_err(|e| of_files(e, &args.inputs))?;
-    let stop = on_ctrl_c()?;
     let centred = if set.means().is_none() { "centred " } else { "" };
     talk.say(format!("{} {centred}Gaussians in R^{}", set.len(), set.dim()));
-    let progress = Searches::new(talk, args.json);
-    let finished = pool.run(|| drive(&mut fit, &stop, &progress));
-    progress.end();
-    if !finished {
-        if args.json {
-            line(json!({ "event": "interrupted" }))?;
+    pool.run(|| {
+        while let Some(event) = fit.advance() {
+            progress.event(&event);
         }
-        talk.say(format!("stopped; nothing was saved to {}", args.output.display()));
-        return Ok(Exit::Stopped);
-    }
+    });
+    ending.spare();
+    progress.end();
     let model = fit.into_model()?;
-    model.save(&args.output)?;
+    let saved = model.save(&args.output);
     let picture = args.output.with_extension("svg");
-    picture::gaussians(&picture, &model, &set, title(&args.inputs))?;
+    let draw = || picture::gaussians(&picture, &model, &set, title(&args.inputs));
+    let files = picture::Files::new(&args.output, &picture, &saved, draw, talk);
     let seconds = started.elapsed().as_secs_f64();
     warnings(&model).for_each(|w| talk.warn(w));
+    let mut out = Reporter::new(talk);
     if args.json {
-        let mut object = json!({ "event": "done", "model": args.output, "picture": picture });
+        let mut object = json!({ "event": "done", "model": files.model, "picture": files.picture });
         extend(&mut object, object_of(&model));
         extend(&mut object, json!({ "seconds": seconds }));
-        line(object)?;
+        out.line(object);
     } else {
-        emit(&text_of(&model))?;
-        emit(&format!("model    {}\npicture  {}\n", args.output.display(), picture.display()))?;
+        out.emit(&text_of(&model));
+        out.emit(&files.text());
         talk.say(format!("{seconds:.1} s"));
     }
+    saved?;
     Ok(if model.status == Status::Converged { Exit::Done } else { Exit::NotConverged })
 }
 
-/// Advances to the end, or to the end of the piece of work in which Ctrl-C came: then false.
-fn drive(fit: &mut Fit, stop: &AtomicBool, progress: &Searches) -> bool {
-    while let Some(event) = fit.advance() {
-        progress.event(&event);
-        if stop.load(Ordering::SeqCst) {
-            return false;
+/// What is said when the fit is stopped, in whatever it does: it saves nothing on the way.
+fn stopped(args: &Arguments, progress: Searches, talk: Talk) -> impl Fn() + Send + 'static {
+    let (json, output) = (args.json, args.output.clone());
+    move || {
+        progress.end();
+        if json {
+            Reporter::new(talk).line(json!({ "event": "interrupted" }));
         }
+        talk.say(format!("stopped; nothing was saved to {}", output.display()));
     }
-    true
 }
 
 /// What is wrong with the measures is said of the files that they come from.

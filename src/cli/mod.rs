@@ -8,17 +8,21 @@ mod evaluate;
 mod fit;
 mod gaussian;
 mod info;
+mod messages;
 mod output;
 mod picture;
 mod progress;
+mod resume;
 mod rows;
 mod sample;
 mod sinkhorn;
 mod stop;
 mod transform;
+mod words;
 
 use args::{Args, Command, Gaussians, Reading};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wgpca::gaussian::Gaussians as Set;
@@ -35,10 +39,12 @@ enum Exit {
 }
 
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let matches = Args::command().get_matches();
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     let talk = Talk { quiet: args.quiet };
+    let Some((name, own)) = matches.subcommand() else { return ExitCode::from(2) };
     let result = match args.command {
-        Command::Fit(a) => fit::run(&a, talk),
+        Command::Fit(a) => fit::run(&a, own, talk),
         Command::Gaussian(a) => gaussian::run(&a, talk),
         Command::Transform(a) => transform::run(&a, talk),
         Command::Sample(a) => sample::run(&a, talk),
@@ -54,7 +60,9 @@ pub fn main() -> ExitCode {
         // Whoever read our output has closed it; that is their right.
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("wgpca: {e}");
+            let root = Args::command();
+            let command = root.find_subcommand(name).unwrap_or(&root);
+            error_line(format_args!("wgpca: {}", messages::with_options(&e.to_string(), command)));
             ExitCode::from(2)
         }
     }
@@ -70,14 +78,19 @@ impl Talk {
     /// Something worth knowing; silent with `--quiet`.
     fn say(self, text: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("{text}");
+            error_line(text);
         }
     }
 
     /// Something that a user must not miss; `--quiet` does not silence it.
     fn warn(self, text: impl std::fmt::Display) {
-        eprintln!("wgpca: warning: {text}");
+        error_line(format_args!("wgpca: warning: {text}"));
     }
+}
+
+/// A line on standard error. That it may be closed is no reason to end a fit.
+fn error_line(text: impl std::fmt::Display) {
+    writeln!(std::io::stderr(), "{text}").ok();
 }
 
 /// The measures of the inputs.
@@ -134,8 +147,13 @@ fn load(path: &Path) -> Result<AnyModel<f32>> {
     AnyModel::load(path)
 }
 
-fn pool(threads: usize) -> Result<Pool> {
-    Pool::new(threads)
+/// At most as many threads as can run at a time: more would wait for each other.
+fn pool(threads: usize, talk: Talk) -> Result<Pool> {
+    let most = std::thread::available_parallelism().map_or(1, |n| n.get());
+    if threads > most {
+        talk.say(format!("{threads} threads were asked for, this process may use {most} processors: it takes {most}"));
+    }
+    Pool::new(threads.min(most))
 }
 
 /// How a run is called after its inputs.

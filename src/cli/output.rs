@@ -1,5 +1,6 @@
 //! Standard output: whole lines, and no panic when its reader goes away.
 
+use super::Talk;
 use serde_json::{Value, json};
 use std::io::Write;
 use wgpca::gpca::{Component, Model};
@@ -14,6 +15,34 @@ pub fn emit(text: &str) -> Result<()> {
 /// Writes one line.
 pub fn line(text: impl std::fmt::Display) -> Result<()> {
     emit(&format!("{text}\n"))
+}
+
+/// Standard output of a command whose result is a file: what cannot be written is dropped, and that is said once.
+pub struct Reporter {
+    talk: Talk,
+    lost: bool,
+}
+
+impl Reporter {
+    pub fn new(talk: Talk) -> Self {
+        Reporter { talk, lost: false }
+    }
+
+    /// Writes text as it is.
+    pub fn emit(&mut self, text: &str) {
+        if self.lost {
+            return;
+        }
+        if let Err(e) = emit(text) {
+            self.lost = true;
+            self.talk.warn(format!("the rest of the output is dropped, the work goes on: {e}"));
+        }
+    }
+
+    /// Writes one line.
+    pub fn line(&mut self, text: impl std::fmt::Display) {
+        self.emit(&format!("{text}\n"));
+    }
 }
 
 /// An infinite end of an interval is null.

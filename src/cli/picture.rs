@@ -1,12 +1,46 @@
 //! The picture of a fit: each component over the times of the measures, and the measures in the plane of the first two
 //! times; of Gaussians also costs and, in the plane, the cone of covariances.
 
+use super::Talk;
 use std::path::Path;
 use wgpca::Result;
 use wgpca::gaussian::{self, Gaussians};
 use wgpca::gpca::Model;
 use wgpca::io::write_atomic;
 use wgpca::plot::{Curve, Mark, Matrix2, Panel, Shown, Strip, Summary, gaussian_picture, picture};
+
+/// What a fit has written: its model, and its picture if that could be drawn.
+pub struct Files<'a> {
+    pub model: Option<&'a Path>,
+    pub picture: Option<&'a Path>,
+}
+
+impl<'a> Files<'a> {
+    /// After the model was saved or not; a picture that fails is no reason to lose the rest.
+    pub fn new(
+        model: &'a Path,
+        picture: &'a Path,
+        saved: &Result<()>,
+        draw: impl FnOnce() -> Result<()>,
+        talk: Talk,
+    ) -> Self {
+        if saved.is_err() {
+            return Files { model: None, picture: None };
+        }
+        let drawn = draw();
+        if let Err(e) = &drawn {
+            talk.warn(format!("there is no picture: {e}"));
+        }
+        Files { model: Some(model), picture: drawn.is_ok().then_some(picture) }
+    }
+
+    /// Their names for people.
+    pub fn text(&self) -> String {
+        let line = |what: &str, path: &Path| format!("{what:7}  {}\n", path.display());
+        let lines = [("model", self.model), ("picture", self.picture)];
+        lines.into_iter().filter_map(|(what, path)| Some(line(what, path?))).collect()
+    }
+}
 
 /// Panels of a strip and points of a panel.
 const PANELS: usize = 7;

@@ -1,13 +1,12 @@
 //! What a fit says while it runs: a bar or a line for people, lines for machines.
 
 use super::Talk;
-use super::output::{finite, line, short};
+use super::output::{Reporter, finite, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Instant;
-use wgpca::Result;
 use wgpca::gaussian;
 use wgpca::gpca::{Event, Outcome};
 
@@ -34,6 +33,7 @@ fn first_of(spectrum: &[f64], total: f64) -> String {
 }
 
 pub struct Progress {
+    talk: Talk,
     bar: Option<ProgressBar>,
     json: bool,
     started: Instant,
@@ -45,7 +45,7 @@ impl Progress {
     /// A bar if standard error is a terminal that someone may read; JSON lines if asked for.
     pub fn new(talk: Talk, json: bool) -> Self {
         let bar = bar(talk, json, "{prefix} {bar:20} {pos}/{len}, {rate}, {eta} left  {msg}");
-        Progress { bar, json, started: Instant::now(), loss: None, cost: None }
+        Progress { talk, bar, json, started: Instant::now(), loss: None, cost: None }
     }
 
     pub fn seconds(&self) -> f64 {
@@ -61,14 +61,19 @@ impl Progress {
         }
     }
 
-    pub fn event(&mut self, event: &Event) -> Result<()> {
-        if self.json {
-            return match self.object(event) {
-                Some(object) => line(object),
-                None => Ok(()),
-            };
+    /// Something that a user must not miss, above the bar.
+    pub fn warn(&self, text: impl std::fmt::Display) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.talk.warn(text)),
+            None => self.talk.warn(text),
         }
-        let Some(bar) = &self.bar else { return Ok(()) };
+    }
+
+    pub fn event(&mut self, event: &Event, out: &mut Reporter) {
+        if self.json {
+            return self.object(event).into_iter().for_each(|object| out.line(object));
+        }
+        let Some(bar) = &self.bar else { return };
         match event {
             Event::Started { component, start, cost, spectrum } => {
                 let spectrum = spectrum
@@ -93,7 +98,6 @@ impl Progress {
             }
             Event::Finished { component } => bar.println(format!("component {component} finished")),
         }
-        Ok(())
     }
 
     fn message(&self, component: usize, o: &Outcome) -> String {
@@ -140,6 +144,7 @@ impl Progress {
 }
 
 /// The same for a fit of Gaussians: a line, for people alone.
+#[derive(Clone)]
 pub struct Searches {
     bar: Option<ProgressBar>,
 }

@@ -50,7 +50,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         Some(found) => found,
         None => {
             let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
-            pool(args.threads)?.run(|| divergence::<f64>(&x, &y, &settings(CPU_TOLERANCE)))?
+            pool(args.threads, talk)?.run(|| divergence::<f64>(&x, &y, &settings(CPU_TOLERANCE)))?
         }
     };
     if let Some(why) = why {

@@ -49,7 +49,7 @@ pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
 
 /// Number of components, names of the measures, and a row for each.
 fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<Foot>>)> {
-    let pool = pool(args.threads)?;
+    let pool = pool(args.threads, talk)?;
     Ok(match load(&args.model)? {
         AnyModel::Clouds(model) => {
             let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;

@@ -3,6 +3,7 @@
 
 use super::sinkhorn::{Clouds, Size, Solver, Start};
 use super::{Buffer, Device};
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::gpca::{Model, Projector};
 use crate::ot::{Answer, Chain, Points, Problem, Report, Sinkhorn, Solves};
@@ -19,6 +20,7 @@ pub(crate) struct Rounds {
     settings: Option<Sinkhorn>,
     /// Memory for each shape that came up.
     rooms: BTreeMap<Shape, Room>,
+    cancel: Cancel,
 }
 
 impl Model<f32> {
@@ -43,11 +45,21 @@ struct Group<'a> {
 }
 
 impl Solves<f32> for Rounds {
+    fn cancel_by(&mut self, cancel: &Cancel) {
+        self.cancel.clone_from(cancel);
+    }
+
+    fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
     fn follow(&mut self, chains: &mut [&mut dyn Chain<f32>], settings: &Sinkhorn) -> Result<()> {
         for (lot, chains) in chains.chunks_mut(MOST).enumerate() {
             self.begin(settings, lot);
             let mut potentials = vec![vec![]; chains.len()];
-            while self.round(chains, &mut potentials, settings)? {}
+            while self.round(chains, &mut potentials, settings)? {
+                self.cancel.check()?;
+            }
         }
         Ok(())
     }
@@ -55,6 +67,7 @@ impl Solves<f32> for Rounds {
     fn own_terms(&mut self, clouds: &[(&Points<f32>, f64)], settings: &Sinkhorn) -> Result<Vec<(f64, Report)>> {
         let mut found = vec![None; clouds.len()];
         for (lot, (clouds, found)) in clouds.chunks(MOST).zip(found.chunks_mut(MOST)).enumerate() {
+            self.cancel.check()?;
             self.begin(settings, lot);
             let problems = clouds.iter().map(|&(y, epsilon)| Problem { x: y, y, epsilon, near: false });
             for Group { chains, problems, .. } in groups(problems.enumerate()) {
@@ -68,7 +81,7 @@ impl Solves<f32> for Rounds {
 
 impl Rounds {
     pub fn new(device: &Device) -> Self {
-        Rounds { device: device.clone(), settings: None, rooms: BTreeMap::new() }
+        Rounds { device: device.clone(), settings: None, rooms: BTreeMap::new(), cancel: Cancel::new() }
     }
 
     /// Gives up rooms for other settings, and those of the lot before.

@@ -76,7 +76,7 @@ impl Device {
         }
         let number = i32::try_from(index).ok().filter(|&i| i < count).ok_or_else(|| {
             let known = if count == 1 { "only cuda:0".into() } else { format!("cuda:0 to cuda:{}", count - 1) };
-            Error::device(&*label, format!("there is no such GPU; the driver sees {known}; choose one or --device cpu"))
+            Error::device(&*label, format!("there is no such GPU; the driver sees {known}; choose one or use the CPU"))
         })?;
         let gpu = describe(number, driver).map_err(|e| failed("it cannot be opened", e))?;
         if let Some(problem) = gpu.problem {
@@ -177,7 +177,7 @@ fn probe(label: &str) -> Result<i32> {
     // cudarc panics where it finds no library, and where the library is too old to have what it calls.
     // SAFETY: looks for the library, no more.
     if !unsafe { sys::is_culib_present() } {
-        let problem = "no NVIDIA driver (libcuda) is installed; install one or use --device cpu";
+        let problem = "no NVIDIA driver (libcuda) is installed; install one or use the CPU";
         return Err(Error::device(label, problem));
     }
     let mut version = 0;
@@ -189,7 +189,7 @@ fn probe(label: &str) -> Result<i32> {
         let (least, _) = split(OLDEST_DRIVER);
         return Err(Error::device(
             label,
-            format!("the NVIDIA driver knows CUDA {major}.{minor}, {least}.0 is needed; update it or use --device cpu"),
+            format!("the NVIDIA driver knows CUDA {major}.{minor}, {least}.0 is needed; update it or use the CPU"),
         ));
     }
     result::init().map_err(|e| failure::at_opening(label, "the driver does not start", e))?;
@@ -223,7 +223,7 @@ fn describe(index: i32, driver: i32) -> std::result::Result<Gpu, DriverError> {
             let (major, minor) = capability;
             format!(
                 "its compute capability is {major}.{minor}, {least}.{exact} (Volta) is needed; \
-                 choose another GPU or --device cpu"
+                 choose another GPU or use the CPU"
             )
         }),
     })

@@ -15,7 +15,7 @@ pub(super) fn in_use(device: &str, doing: &str, e: DriverError) -> Error {
 
 /// An error of a device that is being looked for or opened, when nothing has been computed on it yet.
 pub(super) fn at_opening(device: &str, doing: &str, e: DriverError) -> Error {
-    let unreached = "the GPU cannot be reached; look at nvidia-smi, or use --device cpu";
+    let unreached = "the GPU cannot be reached; look at nvidia-smi, or use the CPU";
     let said = if fatal(e.0).is_some() { unreached } else { meaning(e.0) };
     Error::device(device, format!("{doing}: {said} ({})", text(e)))
 }
@@ -42,11 +42,11 @@ fn fatal(code: Code) -> Option<&'static str> {
         | Code::CUDA_ERROR_HARDWARE_STACK_ERROR
         | Code::CUDA_ERROR_ASSERT => {
             "a kernel failed and the GPU gives this process nothing more; a checkpoint, if there is one, is kept: \
-             resume from it with --device cpu, and report the failure"
+             resume from it on the CPU, and report the failure"
         }
         Code::CUDA_ERROR_LAUNCH_TIMEOUT => {
             "a kernel ran longer than the system allows a GPU that drives a display; a checkpoint, if there is one, \
-             is kept: resume from it on another GPU or with --device cpu"
+             is kept: resume from it on another GPU or on the CPU"
         }
         Code::CUDA_ERROR_ECC_UNCORRECTABLE
         | Code::CUDA_ERROR_NVLINK_UNCORRECTABLE
@@ -54,7 +54,7 @@ fn fatal(code: Code) -> Option<&'static str> {
         | Code::CUDA_ERROR_DEINITIALIZED
         | Code::CUDA_ERROR_EXTERNAL_DEVICE
         | Code::CUDA_ERROR_UNKNOWN => {
-            "the GPU was lost; a checkpoint, if there is one, is kept: resume from it with --device cpu, and look at \
+            "the GPU was lost; a checkpoint, if there is one, is kept: resume from it on the CPU, and look at \
              nvidia-smi"
         }
         _ => return None,
@@ -64,24 +64,22 @@ fn fatal(code: Code) -> Option<&'static str> {
 /// What a user should know and do.
 fn meaning(code: Code) -> &'static str {
     match code {
-        Code::CUDA_ERROR_OUT_OF_MEMORY => "the GPU is out of memory; take a smaller batch or --device cpu",
+        Code::CUDA_ERROR_OUT_OF_MEMORY => "the GPU is out of memory; take a smaller batch or use the CPU",
         Code::CUDA_ERROR_NO_DEVICE => {
-            "no NVIDIA GPU is visible; look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use --device cpu"
+            "no NVIDIA GPU is visible; look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use the CPU"
         }
-        Code::CUDA_ERROR_INVALID_DEVICE => {
-            "there is no GPU of this number; see wgpca info --devices, or use --device cpu"
-        }
+        Code::CUDA_ERROR_INVALID_DEVICE => "there is no GPU of this number; choose another or use the CPU",
         Code::CUDA_ERROR_STUB_LIBRARY => {
             "the libcuda that was found is the toolkit's stub; take its directory out of the library path, install a \
-             driver, or use --device cpu"
+             driver, or use the CPU"
         }
         Code::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => {
-            "libcuda and the driver in the kernel differ; restart the machine after a driver update, or use --device cpu"
+            "libcuda and the driver in the kernel differ; restart the machine after a driver update, or use the CPU"
         }
         Code::CUDA_ERROR_SYSTEM_NOT_READY | Code::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE => {
-            "the driver does not serve this machine's GPU; see nvidia-smi, or use --device cpu"
+            "the driver does not serve this machine's GPU; see nvidia-smi, or use the CPU"
         }
-        Code::CUDA_ERROR_DEVICE_UNAVAILABLE => "another process holds the GPU; wait for it or use --device cpu",
+        Code::CUDA_ERROR_DEVICE_UNAVAILABLE => "another process holds the GPU; wait for it or use the CPU",
         Code::CUDA_ERROR_INVALID_PTX
         | Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
         | Code::CUDA_ERROR_NO_BINARY_FOR_GPU
@@ -89,17 +87,17 @@ fn meaning(code: Code) -> &'static str {
         | Code::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
         | Code::CUDA_ERROR_JIT_COMPILATION_DISABLED => {
             "the driver refuses the kernels; install a driver of CUDA 12.0 or later with its PTX compiler \
-             (libnvidia-ptxjitcompiler), or use --device cpu"
+             (libnvidia-ptxjitcompiler), or use the CPU"
         }
         Code::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES | Code::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
-            "the GPU is too small for this launch; use --device cpu, and report the GPU's name"
+            "the GPU is too small for this launch; use the CPU, and report the GPU's name"
         }
         Code::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
         | Code::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
         | Code::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
         | Code::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
-            "something was done during the capture of a step that a capture forbids; use --device cpu, and report it"
+            "something was done during the capture of a step that a capture forbids; use the CPU, and report it"
         }
-        _ => "the driver refuses; use --device cpu",
+        _ => "the driver refuses; use the CPU",
     }
 }

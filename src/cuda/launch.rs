@@ -113,7 +113,7 @@ impl Kernel {
         if bytes > device.shared_memory() {
             let (name, most) = (&self.name, device.shared_memory());
             return Err(device.error(format!(
-                "kernel {name} needs {bytes} bytes of shared memory, a block has {most}; use --device cpu"
+                "kernel {name} needs {bytes} bytes of shared memory, a block has {most}; use the CPU"
             )));
         }
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -139,7 +139,7 @@ impl Device {
         let each = each.map_err(|e| self.failed(&format!("kernel {kernel} does not say how many fit"), e))?;
         match each * self.gpu().multiprocessors {
             0 => Err(self.error(format!(
-                "not one block of kernel {kernel} fits ({threads} threads, {shared} bytes of shared memory); use --device cpu"
+                "not one block of kernel {kernel} fits ({threads} threads, {shared} bytes of shared memory); use the CPU"
             ))),
             blocks => Ok(blocks),
         }

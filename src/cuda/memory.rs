@@ -112,6 +112,6 @@ impl Device {
             Ok(bytes) => format!("{} of {total} are free", size(bytes as u128)),
             Err(_) => format!("it has {total}"),
         };
-        self.error(format!("out of memory: {asked} more were asked for, {free}; take a smaller batch or --device cpu"))
+        self.error(format!("out of memory: {asked} more were asked for, {free}; take a smaller batch or use the CPU"))
     }
 }

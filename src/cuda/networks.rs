@@ -75,7 +75,7 @@ impl Rows {
         let fits = |rows: &usize| Rows { rows: *rows, stride }.shared() <= SHARED;
         let rows = [8, 1].into_iter().find(fits).ok_or_else(|| {
             let most = (SHARED / 4 - THREADS as usize) / 2;
-            Error::parameter("layers", format!("the widest has {stride} units, a GPU takes {most}; use --device cpu"))
+            Error::parameter("layers", format!("the widest has {stride} units, a GPU takes {most}; use the CPU"))
         })?;
         Ok(Rows { rows, stride })
     }
@@ -163,8 +163,7 @@ impl Networks {
         let d = architecture.dim();
         let pass = Rows::new(architecture)?;
         if pass.six().shared() > device.shared_memory() as usize {
-            let problem =
-                format!("the widest has {} units, too many for {}; use --device cpu", pass.stride, device.name());
+            let problem = format!("the widest has {} units, too many for {}; use the CPU", pass.stride, device.name());
             return Err(Error::parameter("layers", problem));
         }
         let weights = Weights::new(device, architecture)?;

@@ -23,7 +23,7 @@ fn the_cpu_works() {
 #[test]
 fn a_device_that_cannot_be_opened_says_why() {
     let emulator = session(Order::Forward);
-    let cpu = "--device cpu";
+    let cpu = "the CPU";
     let cases: &[(Fault, &[&str])] = &[
         (Fault::Init(100), &["cuda:0: ", "no NVIDIA GPU is visible", "CUDA_VISIBLE_DEVICES", cpu]),
         (Fault::Init(803), &["libcuda and the driver in the kernel differ", "restart", cpu]),
@@ -73,7 +73,7 @@ fn a_kernel_is_found_from_any_thread() {
 fn out_of_memory_says_how_much() {
     let emulator = session(Order::Forward);
     let device = Device::open(0).unwrap();
-    let remedy = "smaller batch or --device cpu";
+    let remedy = "smaller batch or use the CPU";
     says(device.zeros::<f32>(1 << 30), &["4.0 GiB more were asked for", "2.0 GiB of 2.0 GiB are free", remedy]);
     says(device.zeros::<f64>(usize::MAX / 2), &["out of memory", remedy]);
     emulator.inject(Fault::OutOfMemory(4000));
@@ -89,7 +89,7 @@ fn out_of_memory_says_how_much() {
 #[test]
 fn a_failed_launch_shows_at_the_next_wait_and_stays() {
     let emulator = session(Order::Forward);
-    let remedy = "resume from it with --device cpu";
+    let remedy = "resume from it on the CPU";
     let device = Device::open(0).unwrap();
     let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(32).unwrap());
     emulator.inject(Fault::Launch(2));
@@ -118,7 +118,7 @@ fn a_lost_device_is_said_to_be() {
     let failed = (0..10).find_map(|_| device.download(&buffer).err()).expect("the device is lost");
     says(
         Result::<()>::Err(failed),
-        &["the GPU was lost", "checkpoint, if there is one, is kept", "--device cpu", "nvidia-smi"],
+        &["the GPU was lost", "checkpoint, if there is one, is kept", "the CPU", "nvidia-smi"],
     );
     the_cpu_works();
 }
@@ -244,7 +244,7 @@ fn arguments_are_compared_with_the_kernel() {
     says(launch!(device, "faulty_write", grid, &mut out, &4u32), &["[8, 4] were given"]);
     says(launch!(device, "no_such_kernel", grid), &["there is no kernel no_such_kernel", "build.py"]);
     // What the driver itself refuses.
-    says(launch!(device, "turns", Grid::new(1, 2000), &mut counter, &mut out), &["cannot be launched", "--device cpu"]);
+    says(launch!(device, "turns", Grid::new(1, 2000), &mut counter, &mut out), &["cannot be launched", "the CPU"]);
     says(launch!(device, "turns", Grid::new(0, 32), &mut counter, &mut out), &["cannot be launched"]);
     device.synchronize().unwrap();
 }

@@ -113,7 +113,7 @@ struct Earlier {
 
 impl Step {
     fn new(device: &Device, course: &Course<'_, f32>, from: usize, state: &State<f32>) -> Result<Self> {
-        let Course { data, settings, earlier, run, steps } = *course;
+        let Course { data, settings, earlier, run, steps, .. } = *course;
         let architecture = &state.geodesic.architecture;
         let (n, m, d) = (data.sources.len(), settings.batch, data.dim);
         let size = Size { pairs: settings.measures.min(n), n: m, m, d };
@@ -135,7 +135,7 @@ impl Step {
         };
         // A grid has at most so many rows of blocks.
         if size.pairs + 1 + earlier.len() > usize::from(u16::MAX) {
-            let problem = format!("{} a step are more than a GPU takes; give fewer or use --device cpu", size.pairs);
+            let problem = format!("{} a step are more than a GPU takes; give fewer or use the CPU", size.pairs);
             return Err(Error::parameter("measures", problem));
         }
         let tie = Tie { earlier: earlier.len(), first: earlier.first().map_or((0.0, 0.0), |e| e.interval.ends()) };

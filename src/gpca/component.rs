@@ -80,6 +80,7 @@ pub struct Component<T> {
     pub open_solves: usize,
     /// Starts that were tried, with the cost that each reached on the fixed, even points on which states are compared
     /// (lower than `cost`: even points are nearer to the measures than fresh samples); the first is the one kept.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::named"))]
     pub starts: Vec<(String, f64)>,
     /// Cost of the kept start before any training, on the same points.
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]

@@ -183,8 +183,8 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, moves: 
     if worst_window > 0.5 {
         let share = 100.0 * worst_window;
         out.push(format!(
-            "{share:.0} % of the times were clipped over 100 steps: the interval shrinks away from the data; begin at a \
-             tangent direction, or take fewer steps"
+            "{share:.0} % of the times were clipped over 100 steps: the interval is running away from the data; look for \
+             points far from the rest, or take another start"
         ));
     }
     if c.unconverged > 0.05 {

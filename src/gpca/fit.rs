@@ -1,5 +1,5 @@
 //! The fit: components one after the other, each from its starts, step by step. A [`Fit`] advances one piece of work at
-//! a time, so that its owner can report, save or stop between any two.
+//! a time, so that its owner can report, save or stop between any two; stopped within one it stands where it stood before.
 
 use super::component::{Component, FitStatus};
 use super::constraint::Earlier;
@@ -10,9 +10,11 @@ use super::model::Model;
 use super::outliers::outlier;
 use super::position::{Counts, Kept, Position, Trained, Training};
 use super::settings::{Keep, Settings, Start};
+use super::state::State;
 use super::step::Outcome;
 use super::steps::{Course, Cpu, Engine, Steps, together};
 use super::tangent::{barycentre, start};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::{Epsilon, Solves};
@@ -76,7 +78,9 @@ pub struct Fit<T: Real> {
     earlier: Vec<Earlier<T>>,
     /// About the measures as a whole.
     warnings: Vec<String>,
-    evaluator: Evaluator<T>,
+    /// Made for the first piece of work.
+    evaluator: Option<Evaluator<T>>,
+    cancel: Cancel,
     engine: Box<dyn Engine<T>>,
     stepper: Option<Box<dyn Steps<T>>>,
     /// What the last steps saw.
@@ -95,7 +99,7 @@ impl<T: Real> Fit<T> {
     /// Checks settings and measures.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range or fewer than two measures,
+    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range, fewer than two measures or as many components,
     /// [`Error::Points`](crate::Error::Points) if their dimensions differ or a coordinate is beyond the range of `T`.
     pub fn new(measures: &[Measure], settings: &Settings) -> Result<Self> {
         settings.validate()?;
@@ -108,16 +112,15 @@ impl<T: Real> Fit<T> {
             Epsilon::Auto { scale } => scale * squared,
         };
         Epsilon::check::<T>(epsilon, squared, unit)?;
-        let evaluator = Evaluator::new(
-            &data.sources,
-            &data.weights,
-            |y| data.epsilon(&settings.sinkhorn.epsilon, y),
-            &settings.sinkhorn,
-            settings.margin,
-            settings.evaluation_points,
-            settings.seed,
-            Engine::<T>::solves(&Cpu),
-        )?;
+        let most = measures.len() - 1;
+        if settings.components > most {
+            let problem = format!(
+                "they are {}, but {} measures differ in {most} ways at most; give at most {most}",
+                settings.components,
+                most + 1
+            );
+            return Err(Error::parameter("components", problem));
+        }
         Ok(Fit {
             warnings: outlier(measures, &weights, &data.frame).into_iter().collect(),
             settings: settings.clone(),
@@ -130,7 +133,8 @@ impl<T: Real> Fit<T> {
             engine: Box::new(Cpu),
             stepper: None,
             seen: Vec::with_capacity(1),
-            evaluator,
+            evaluator: None,
+            cancel: Cancel::new(),
             data,
         })
     }
@@ -145,9 +149,23 @@ impl<T: Real> Fit<T> {
         &self.warnings
     }
 
+    /// Work ends with [`Error::Cancelled`] once this token is set: in a start, a step, an evaluation and where a component is
+    /// finished within an iteration of a solve, on a GPU within ten steps or one solve.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.cancel.clone_from(cancel);
+        if let Some(evaluator) = &mut self.evaluator {
+            evaluator.solve_on(solves(&*self.engine, cancel));
+        }
+    }
+
     /// Finished components.
     pub fn components(&self) -> &[Component<T>] {
         &self.position.components
+    }
+
+    #[cfg(feature = "io")]
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
     #[cfg(feature = "io")]
@@ -171,7 +189,9 @@ impl<T: Real> Fit<T> {
     /// The same fit elsewhere from now on.
     pub(crate) fn on_engine(mut self, engine: Box<dyn Engine<T>>) -> Result<Self> {
         self.settle()?;
-        self.evaluator.solve_on(engine.solves());
+        if let Some(evaluator) = &mut self.evaluator {
+            evaluator.solve_on(solves(&*engine, &self.cancel));
+        }
         Ok(Fit { engine, stepper: None, ..self })
     }
 
@@ -206,10 +226,13 @@ impl<T: Real> Fit<T> {
     ///
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) if a start asks for a tangent direction that the measures do not
-    /// have.
+    /// have. [`Error::Cancelled`] if it was stopped ([`Fit::cancel_by`]); the fit then stands where it stood before.
     pub fn advance(&mut self) -> Result<Option<Event>> {
+        self.cancel.check()?;
         let component = self.position.components.len() + 1;
         if component > self.settings.components {
+            // A resumed fit may not have it yet.
+            self.barycentre()?;
             return Ok(None);
         }
         let steps = self.steps();
@@ -253,9 +276,9 @@ impl<T: Real> Fit<T> {
             [first] => self.data.mean(self.data.order.iter().map(|&i| first.times[i])) / scale,
             [_, second, ..] => second.meeting.map_or(0.0, |m| m.0 / scale),
         };
-        let mut solves = self.engine.solves();
+        let mut solves = solves(&*self.engine, &self.cancel);
         let started = start(which, &self.data, &self.settings, &self.earlier, meeting, self.run(), &mut *solves)?;
-        let cost = self.evaluator.cost(&started.state.geodesic, &started.state.times)?;
+        let cost = self.cost(&started.state)?;
         let spectrum = started.spectrum.map(|s| s.iter().map(|v| v * scale * scale).collect::<Vec<_>>());
         let state = started.state;
         self.position.training = Some(Training {
@@ -273,9 +296,9 @@ impl<T: Real> Fit<T> {
     /// Lines 3 to 8 of Algorithm 1 for the measures of one step, or of several.
     fn step(&mut self, component: usize) -> Result<Option<Event>> {
         let (steps, run) = (self.steps(), self.run());
-        let Fit { settings, data, position, engine, stepper, earlier, seen, .. } = self;
+        let Fit { settings, data, position, engine, stepper, earlier, seen, cancel, .. } = self;
         let training = position.training.as_mut().expect("a start is in training");
-        let course = Course { data, settings, earlier, run, steps };
+        let course = Course { data, settings, earlier, run, steps, cancel };
         let stepper = match stepper {
             Some(stepper) => stepper,
             None => stepper.insert(engine.prepare(&course, training.step, &training.state)?),
@@ -301,8 +324,10 @@ impl<T: Real> Fit<T> {
     fn evaluate(&mut self, component: usize) -> Result<Event> {
         self.settle()?;
         let unit = self.data.frame.scale.powi(2);
-        let training = self.position.training.as_mut().expect("a start is in training");
-        let cost = self.evaluator.cost(&training.state.geodesic, &training.state.times)?;
+        let training = self.position.training.take().expect("a start is in training");
+        let cost = self.cost(&training.state);
+        let training = self.position.training.insert(training);
+        let cost = cost?;
         training.evaluated = training.step;
         // NaN is never the best.
         if cost < training.best.cost || (self.settings.keep == Keep::Last && cost.is_finite()) {
@@ -310,6 +335,38 @@ impl<T: Real> Fit<T> {
         }
         let best = training.best.cost;
         Ok(Event::Evaluated { component, step: training.step, cost: cost * unit, best: best * unit })
+    }
+
+    /// On the fixed points.
+    fn cost(&mut self, state: &State<T>) -> Result<f64> {
+        let Fit { evaluator, data, settings, engine, cancel, .. } = self;
+        let evaluator = match evaluator {
+            Some(evaluator) => evaluator,
+            None => {
+                let mut made = Evaluator::new(
+                    &data.sources,
+                    &data.weights,
+                    |y| data.epsilon(&settings.sinkhorn.epsilon, y),
+                    &settings.sinkhorn,
+                    settings.margin,
+                    settings.evaluation_points,
+                    settings.seed,
+                    solves(&Cpu, cancel),
+                )?;
+                made.solve_on(solves(&**engine, cancel));
+                evaluator.insert(made)
+            }
+        };
+        evaluator.cost(&state.geodesic, &state.times)
+    }
+
+    /// That of the measures, computed once.
+    fn barycentre(&mut self) -> Result<&Vec<T>> {
+        let cloud = match self.barycentre.take() {
+            Some(cloud) => cloud,
+            None => barycentre(&self.data, &self.settings, &mut *solves(&*self.engine, &self.cancel))?,
+        };
+        Ok(self.barycentre.insert(cloud))
     }
 
     fn end_start(&mut self, status: FitStatus) {
@@ -322,11 +379,13 @@ impl<T: Real> Fit<T> {
 
     fn finish_component(&mut self) -> Result<()> {
         let mut trained = self.position.trained.clone();
-        trained.sort_by(|a, b| a.best.cost.total_cmp(&b.best.cost));
-        let Fit { data, settings, earlier, engine, barycentre, .. } = self;
-        let mut solves = engine.solves();
-        let cloud = known_barycentre(barycentre, data, settings, &mut *solves)?;
-        let component = finish(trained, data, settings, earlier, cloud, &mut *solves)?;
+        // A NaN, of either sign, is the worst.
+        let key = |start: &Trained<T>| if start.best.cost.is_nan() { f64::INFINITY } else { start.best.cost };
+        trained.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        self.barycentre()?;
+        let Fit { data, settings, earlier, engine, barycentre, cancel, .. } = self;
+        let cloud = barycentre.as_deref().unwrap_or_default();
+        let component = finish(trained, data, settings, earlier, cloud, &mut *solves(&**engine, cancel))?;
         self.position.trained.clear();
         self.position.components.push(component);
         self.see_earlier();
@@ -341,17 +400,10 @@ impl<T: Real> Fit<T> {
         if self.position.components.is_empty() {
             return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
         }
-        let mut solves = self.engine.solves();
-        let cloud = known_barycentre(&mut self.barycentre, &self.data, &self.settings, &mut *solves)?.clone();
-        let model = Model::new(
-            self.position.components,
-            self.data.frame,
-            self.data.variance,
-            cloud,
-            self.names,
-            &self.settings,
-        );
-        Ok(Model { warnings: self.warnings, ..model })
+        let cloud = self.barycentre()?.clone();
+        let Fit { position, data, names, settings, warnings, .. } = self;
+        let model = Model::new(position.components, data.frame, data.variance, cloud, names, &settings);
+        Ok(Model { warnings, ..model })
     }
 
     fn in_units(&self, outcome: Outcome) -> Outcome {
@@ -389,18 +441,11 @@ fn weighted<'a>(measures: &'a [Measure], weights: &[f64]) -> Result<(Cow<'a, [Me
     }
 }
 
-/// The barycentre, computed once.
-fn known_barycentre<'a, T: Real>(
-    known: &'a mut Option<Vec<T>>,
-    data: &Data<T>,
-    settings: &Settings,
-    solves: &mut dyn Solves<T>,
-) -> Result<&'a Vec<T>> {
-    let cloud = match known.take() {
-        Some(cloud) => cloud,
-        None => barycentre(data, settings, solves)?,
-    };
-    Ok(known.insert(cloud))
+/// Who solves for an engine, until this token is set.
+fn solves<T>(engine: &dyn Engine<T>, cancel: &Cancel) -> Box<dyn Solves<T>> {
+    let mut solves = engine.solves();
+    solves.cancel_by(cancel);
+    solves
 }
 
 /// Fits all components on a pool's threads: the whole of [`Fit`] in one call.

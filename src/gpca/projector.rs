@@ -6,6 +6,7 @@ use super::evaluate::{Curve, Measures, Sums};
 use super::model::Model;
 use super::projection::Foot;
 use super::source::{Source, canonical};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::{Points, Solves, Status};
@@ -59,6 +60,12 @@ pub struct Projector<'a, T> {
 impl<'a, T: Real> Projector<'a, T> {
     pub(crate) fn new(model: &'a Model<T>, solves: Box<dyn Solves<T>>) -> Self {
         Projector { model, solves }
+    }
+
+    /// Projections and evaluations end with [`Error::Cancelled`] once this token is set: within an iteration of a solve, on a
+    /// GPU between two.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.solves.cancel_by(cancel);
     }
 
     /// As [`Model::transform`].

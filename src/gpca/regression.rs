@@ -2,6 +2,8 @@
 
 use super::chunk::{Chunk, chunks, sum_gradients};
 use super::geodesic::Geodesic;
+use crate::cancel::Cancel;
+use crate::error::Result;
 use crate::nn::Adam;
 use crate::pool::for_each;
 use crate::real::Real;
@@ -23,13 +25,14 @@ pub(crate) enum Network {
 pub(crate) type Pairs<'a, T> = dyn FnMut(usize, &mut [T], &mut [T]) + 'a;
 
 /// Least squares by Adam, cosine to 0. `pairs` fills a batch for a step. Returns the mean squared residual of the last
-/// step, per pair.
+/// step, per pair; an error if it is cancelled.
 pub(crate) fn regress<T: Real>(
     geodesic: &mut Geodesic<T>,
     network: Network,
     steps: usize,
     pairs: &mut Pairs<'_, T>,
-) -> f64 {
+    cancel: &Cancel,
+) -> Result<f64> {
     let architecture = geodesic.architecture.clone();
     let d = architecture.dim();
     let mut works: Vec<Chunk<T>> = chunks(&architecture, BATCH);
@@ -38,6 +41,7 @@ pub(crate) fn regress<T: Real>(
     let mut adam = Adam::new(if network == Network::Phi { geodesic.phi.len() } else { geodesic.f.len() });
     let mut residual = 0.0;
     for step in 0..steps {
+        cancel.check()?;
         pairs(step, &mut inputs, &mut targets);
         for_each(&mut works, true, |_, chunk| {
             let at = chunk.first * d..(chunk.first + chunk.rows) * d;
@@ -81,7 +85,7 @@ pub(crate) fn regress<T: Real>(
             Network::GradientOfF => adam.update(rate, &d_f, &mut geodesic.f),
         }
     }
-    residual
+    Ok(residual)
 }
 
 /// Batches drawn from fixed pairs (rows × d).

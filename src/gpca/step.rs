@@ -10,6 +10,7 @@ use super::spectrum::Extreme;
 use super::state::{Gradient, State, Visit};
 use super::visits::Visits;
 use super::work::Work;
+use crate::cancel::Cancel;
 use crate::nn::Jets;
 use crate::ot::{Divergences, Guess, Points, Report, Status, Task};
 use crate::pool::{for_each, join, parallel};
@@ -116,6 +117,11 @@ impl<T: Real> Stepper<T> {
             last: (0.0, 0.0),
             visits,
         }
+    }
+
+    /// Solves end once this token is set, and the gradient means nothing.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.slots.iter_mut().for_each(|slot| slot.solver.cancel_by(cancel));
     }
 
     /// Draws x ~ ρ, the measures of the step and y ~ ν_i (Algorithm 1, lines 3 and 4). `run` tells streams of

@@ -5,6 +5,7 @@ use super::data::Data;
 use super::settings::Settings;
 use super::state::State;
 use super::step::{Outcome, Stepper};
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::ot::{self, Solves};
 use crate::real::Real;
@@ -21,12 +22,13 @@ pub(crate) struct Course<'a, T> {
     pub run: u32,
     /// Steps planned.
     pub steps: usize,
+    pub cancel: &'a Cancel,
 }
 
 /// A training under way.
 pub(crate) trait Steps<T>: Send {
     /// Takes steps from `from` on, at least one and none at or beyond `until`, and adds what each saw to `seen`. A step that is
-    /// not finite is the last and leaves the state as it was.
+    /// not finite is the last and leaves the state as it was. So does one that is cancelled, which is an error.
     fn take(
         &mut self,
         course: &Course<'_, T>,
@@ -73,8 +75,10 @@ impl<T: Real> Steps<T> for Stepper<T> {
         seen: &mut Vec<Outcome>,
     ) -> Result<()> {
         let settings = course.settings;
+        self.cancel_by(course.cancel);
         self.draw(course.data, settings, course.run, from);
         let outcome = self.gradient(state, course.earlier, settings, from.is_multiple_of(REPORT_EVERY));
+        course.cancel.check()?;
         if outcome.finite {
             state.update(settings, settings.rate_at(from, course.steps), &mut self.gradient);
         }

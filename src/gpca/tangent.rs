@@ -7,6 +7,7 @@ use super::regression::{Network, from_list, regress};
 use super::samples::{Samples, lattice};
 use super::settings::{Settings, Start};
 use super::state::State;
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::linalg::{eigen, square_root};
 use crate::ot::{Answer, Chain, Points, Problem, Solves, assignment};
@@ -250,7 +251,7 @@ pub(crate) fn start<T: Real>(
             let mut at = [2.0 * stream.uniform() - 1.0, 2.0 * stream.uniform() - 1.0];
             if settings.residual && !earlier.is_empty() {
                 // φ is known: it is that of the meeting point.
-                copy_meeting_point(&mut geodesic, data, settings, earlier, meeting, run);
+                copy_meeting_point(&mut geodesic, data, settings, earlier, (meeting, run), solves.cancel())?;
                 at = [meeting, 0.0];
             }
             Ok(Started { state: State::new(geodesic, times, at), spectrum: None })
@@ -265,13 +266,13 @@ pub(crate) fn start<T: Real>(
             let (times, field) = space.direction(j, n)?;
             zero_quadratic(&mut geodesic);
             if earlier.is_empty() {
-                fit_phi(&mut geodesic, settings, &space.cloud, run);
+                fit_phi(&mut geodesic, settings, &space.cloud, run, solves.cancel())?;
             } else {
-                copy_meeting_point(&mut geodesic, data, settings, earlier, meeting, run);
+                copy_meeting_point(&mut geodesic, data, settings, earlier, (meeting, run), solves.cancel())?;
             }
             let stream = Stream::new(settings.seed, Purpose::Tangent, [4, run, 0]);
             let mut pairs = from_list(&space.cloud, &field, data.dim, stream);
-            regress(&mut geodesic, Network::GradientOfF, settings.tangent.regression, &mut pairs);
+            regress(&mut geodesic, Network::GradientOfF, settings.tangent.regression, &mut pairs, solves.cancel())?;
             let state = State::new(geodesic, times, [meeting, 0.0]);
             Ok(Started { state, spectrum: Some(space.spectrum) })
         }
@@ -284,21 +285,31 @@ fn zero_quadratic<T: Real>(geodesic: &mut Geodesic<T>) {
 }
 
 /// φ to the reference cloud, x ~ ρ paired with it by exact assignment.
-fn fit_phi<T: Real>(geodesic: &mut Geodesic<T>, settings: &Settings, cloud: &[T], run: u32) {
+fn fit_phi<T: Real>(
+    geodesic: &mut Geodesic<T>,
+    settings: &Settings,
+    cloud: &[T],
+    run: u32,
+    cancel: &Cancel,
+) -> Result<()> {
     let d = geodesic.architecture.dim();
     let n = cloud.len() / d;
     let mut draws: Vec<(Vec<T>, Vec<T>)> = vec![(vec![], vec![]); PAIRINGS];
     for_each(&mut draws, true, |k, (x, targets)| {
+        if cancel.is_cancelled() {
+            return;
+        }
         *x = lattice(settings.seed, Purpose::Tangent, [3, run, k as u32], n, d);
         let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2)).sum::<f64>();
         let cost: Vec<f64> = x.chunks_exact(d).flat_map(|a| cloud.chunks_exact(d).map(move |b| square(a, b))).collect();
         *targets = assignment(&cost, n).into_iter().flat_map(|j| cloud[j * d..(j + 1) * d].to_vec()).collect();
     });
+    cancel.check()?;
     let inputs: Vec<T> = draws.iter().flat_map(|(x, _)| x.clone()).collect();
     let targets: Vec<T> = draws.into_iter().flat_map(|(_, t)| t).collect();
     let stream = Stream::new(settings.seed, Purpose::Tangent, [5, run, 0]);
     let mut pairs = from_list(&inputs, &targets, d, stream);
-    regress(geodesic, Network::Phi, settings.tangent.regression, &mut pairs);
+    regress(geodesic, Network::Phi, settings.tangent.regression, &mut pairs, cancel).map(drop)
 }
 
 /// φ to ξ_1(t*) over fresh samples of ρ, from the parameters of φ_1.
@@ -307,9 +318,9 @@ fn copy_meeting_point<T: Real>(
     data: &Data<T>,
     settings: &Settings,
     earlier: &[Earlier<T>],
-    meeting: f64,
-    run: u32,
-) {
+    (meeting, run): (f64, u32),
+    cancel: &Cancel,
+) -> Result<()> {
     let first = &earlier[0].geodesic;
     geodesic.phi.copy_from_slice(&first.phi);
     let mut pairs = |step: usize, x: &mut [T], y: &mut [T]| {
@@ -317,5 +328,5 @@ fn copy_meeting_point<T: Real>(
         x.copy_from_slice(&lattice::<T>(settings.seed, Purpose::Tangent, [6, run, step as u32], n, data.dim));
         Samples::new(first, x).at(meeting, y);
     };
-    regress(geodesic, Network::Phi, settings.tangent.regression, &mut pairs);
+    regress(geodesic, Network::Phi, settings.tangent.regression, &mut pairs, cancel).map(drop)
 }

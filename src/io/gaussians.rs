@@ -135,7 +135,7 @@ fn order(shape: &[usize]) -> std::result::Result<usize, String> {
             show(shape)
         )),
         _ => Err(format!(
-            "its shape is {}; covariances of n measures have the shape (n, d, d) (for clouds of points: --from-samples)",
+            "its shape is {}; covariances of n measures have the shape (n, d, d); of clouds of points Gaussians are taken from samples",
             show(shape)
         )),
     }
@@ -200,7 +200,7 @@ fn format(path: &Path, wanted: &[Format]) -> Result<Format> {
         Some((format, _)) if wanted.contains(&format) => Ok(format),
         _ => {
             let problem = if wanted.contains(&Format::Npz) {
-                "covariances are read from .npy and .npz; convert it (for clouds of points: --from-samples)"
+                "covariances are read from .npy and .npz; convert it; of clouds of points Gaussians are taken from samples"
             } else {
                 "these numbers are read from .npy and text (.csv, .txt and the like); convert it"
             };

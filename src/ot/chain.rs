@@ -4,6 +4,7 @@
 use super::divergence::{Divergences, Guess, Task};
 use super::points::Points;
 use super::{Report, Sinkhorn};
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::pool::for_each;
 use crate::real::Real;
@@ -39,8 +40,15 @@ pub(crate) trait Chain<T>: Send {
     fn learn(&mut self, answer: Answer<'_, T>);
 }
 
-/// Who solves. What a chain learns does not depend on the others.
+/// Who solves. What a chain learns does not depend on the others. Both ways of solving end with
+/// [`Error::Cancelled`](crate::Error::Cancelled) once the token is set.
 pub(crate) trait Solves<T>: Send {
+    /// Stops at this token from now on.
+    fn cancel_by(&mut self, cancel: &Cancel);
+
+    /// The token, for work between solves.
+    fn cancel(&self) -> &Cancel;
+
     /// Follows chains to their ends.
     fn follow(&mut self, chains: &mut [&mut dyn Chain<T>], settings: &Sinkhorn) -> Result<()>;
 
@@ -63,6 +71,7 @@ const GROUPS: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpu<T> {
     memory: Vec<Memory<T>>,
+    cancel: Cancel,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -81,15 +90,17 @@ impl<T: Real> Cpu<T> {
         if self.memory.len() < groups {
             self.memory.resize_with(groups, Memory::default);
         }
+        self.memory.iter_mut().for_each(|memory| memory.solver.cancel_by(&self.cancel));
         let mut jobs: Vec<_> = self.memory.iter_mut().zip(items.chunks_mut(items.len().div_ceil(groups))).collect();
         for_each(&mut jobs, true, |_, (memory, items)| items.iter_mut().for_each(|item| work(memory, item)));
     }
 }
 
 impl<T: Real> Memory<T> {
-    fn follow(&mut self, chain: &mut dyn Chain<T>, settings: &Sinkhorn) {
+    fn follow(&mut self, chain: &mut dyn Chain<T>, settings: &Sinkhorn, cancel: &Cancel) {
         let Memory { solver, gradient } = self;
-        while let Some(Problem { x, y, epsilon, near }) = chain.pose() {
+        while !cancel.is_cancelled() {
+            let Some(Problem { x, y, epsilon, near }) = chain.pose() else { return };
             gradient.resize(x.coords().len(), T::ZERO);
             let start = if near { Guess::Kept } else { Guess::Coarse };
             let report = solver.gradient(Task { x, y, epsilon, settings, start }, gradient);
@@ -100,9 +111,18 @@ impl<T: Real> Memory<T> {
 }
 
 impl<T: Real> Solves<T> for Cpu<T> {
+    fn cancel_by(&mut self, cancel: &Cancel) {
+        self.cancel.clone_from(cancel);
+    }
+
+    fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
     fn follow(&mut self, chains: &mut [&mut dyn Chain<T>], settings: &Sinkhorn) -> Result<()> {
-        self.over(chains, |memory, chain| memory.follow(&mut **chain, settings));
-        Ok(())
+        let cancel = self.cancel.clone();
+        self.over(chains, |memory, chain| memory.follow(&mut **chain, settings, &cancel));
+        self.cancel.check()
     }
 
     fn own_terms(&mut self, clouds: &[(&Points<T>, f64)], settings: &Sinkhorn) -> Result<Vec<(f64, Report)>> {
@@ -110,6 +130,7 @@ impl<T: Real> Solves<T> for Cpu<T> {
         self.over(&mut jobs, |memory, ((y, epsilon), found)| {
             *found = Some(memory.solver.own_term(y, *epsilon, settings));
         });
+        self.cancel.check()?;
         Ok(jobs.into_iter().filter_map(|(_, found)| found).collect())
     }
 }

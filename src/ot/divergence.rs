@@ -7,6 +7,7 @@ use super::problem::Pair;
 use super::softmin::WORTH;
 use super::solver::{Solve, Stop};
 use super::{Report, Sinkhorn, Status};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::pool::join;
 use crate::real::Real;
@@ -111,6 +112,24 @@ impl<T: Real> Solver<T> {
         Ok(Solver { settings: settings.clone(), work: Divergences::default() })
     }
 
+    /// Solves end with [`Error::Cancelled`] once this token is set: within an iteration.
+    ///
+    /// # Example
+    /// ```
+    /// use wgpca::ot::{Points, Sinkhorn, Solver};
+    /// use wgpca::{Cancel, Error};
+    /// let (cancel, mut solver) = (Cancel::new(), Solver::new(&Sinkhorn::default())?);
+    /// solver.cancel_by(&cancel);
+    /// let x = Points::uniform(&[0.0f64, 1.0, 2.0], 1)?;
+    /// assert!(solver.divergence(&x, &x).is_ok());
+    /// cancel.cancel();
+    /// assert!(matches!(solver.divergence(&x, &x), Err(Error::Cancelled)));
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.work.cancel_by(cancel);
+    }
+
     /// As the function [`divergence`].
     ///
     /// # Errors
@@ -144,6 +163,7 @@ impl<T: Real> Solver<T> {
         }
         let task = Task { x, y, epsilon, settings: &self.settings, start: Guess::Coarse };
         let mut report = self.work.gradient(task, gradient);
+        self.work.cancelled()?;
         if !gradient.iter().all(|v| v.is_finite()) {
             report.status = Status::Diverged;
         }
@@ -167,6 +187,7 @@ impl<T: Real> Solver<T> {
         let mut gradient = vec![T::ZERO; x.coords().len()];
         let start = start.map_or(Guess::Coarse, Guess::Given);
         let mut report = work.all(Task { x, y, epsilon, settings, start }, &mut gradient);
+        work.cancelled()?;
         let (ot, potentials) = (work.value(), work.potentials());
         let value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
         if !(value.is_finite() && gradient.iter().chain(&potentials.f).chain(&potentials.g).all(|v| v.is_finite())) {
@@ -226,6 +247,16 @@ pub(crate) struct Divergences<T> {
 }
 
 impl<T: Real> Divergences<T> {
+    /// Solves end once this token is set, and what they report then means nothing.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        let Divergences { cross, own, target, .. } = self;
+        [cross, own, target].into_iter().for_each(|solve| solve.cancel.clone_from(cancel));
+    }
+
+    fn cancelled(&self) -> Result<()> {
+        self.cross.cancel.check()
+    }
+
     /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). The worse of both reports.
     pub fn gradient(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
         self.solve(task, gradient, false)

@@ -6,6 +6,7 @@ use super::problem::{Pair, Problem};
 use super::squares::MANY;
 use super::tiles::Kind;
 use super::{Report, Status};
+use crate::cancel::Cancel;
 use crate::real::Real;
 
 /// When a solve ends.
@@ -36,6 +37,8 @@ pub(crate) struct Solve<T> {
     r: Vec<T>,
     mixing: Mixing<T>,
     coarse: Option<Box<Coarse<T>>>,
+    /// Ends a solve before its time; what it reports then means nothing.
+    pub cancel: Cancel,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -62,6 +65,7 @@ impl<T: Real> Solve<T> {
     fn start_coarse(&mut self, pair: Pair<'_, T>, memory: usize) -> bool {
         let Pair { isa, x, y } = pair;
         let coarse = &mut **self.coarse.get_or_insert_default();
+        coarse.solve.cancel.clone_from(&self.cancel);
         let factor = (1.0 / COARSE_EPSILON).sqrt();
         coarse.x.set_coarse(x, factor);
         coarse.y.set_coarse(y, factor);
@@ -96,7 +100,7 @@ impl<T: Real> Solve<T> {
 
     fn iterate(&mut self, pair: Pair<'_, T>, stop: Stop) -> Report {
         let m = pair.y.padded();
-        let Solve { problem, beta, r, mixing, .. } = self;
+        let Solve { problem, beta, r, mixing, cancel, .. } = self;
         for v in [&mut *beta, &mut *r] {
             v.clear();
             v.resize(m, T::ZERO);
@@ -115,6 +119,9 @@ impl<T: Real> Solve<T> {
             }
             if sweep.error.is_nan() || sweep.lost && !problem.is_finite(pair) {
                 report.status = Status::Diverged;
+                return report;
+            }
+            if cancel.is_cancelled() {
                 return report;
             }
             if report.iterations >= stop.max_iterations {
@@ -156,7 +163,7 @@ impl<T: Real> Solve<T> {
     /// because the kernel is positive definite. From potentials in the order of the input, or from 0.
     pub fn symmetric(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, start: Option<&[T]>) -> Report {
         let n = pair.x.n;
-        let Solve { problem, beta, .. } = self;
+        let Solve { problem, beta, cancel, .. } = self;
         problem.set(pair, memory, Kind::Symmetric);
         if let Some(potential) = start {
             problem.both_at(pair, potential);
@@ -178,7 +185,7 @@ impl<T: Real> Solve<T> {
                 report.status = Status::Diverged;
                 return report;
             }
-            if report.iterations >= stop.max_iterations {
+            if report.iterations >= stop.max_iterations || cancel.is_cancelled() {
                 return report;
             }
             let half = T::from_f64(0.5);

@@ -1,11 +1,13 @@
 //! Checkpoints: where a fit stands, so that it goes on as if it had never stopped.
 
-use super::tensors::{Arrays, Slot, read, write};
+use super::model::component_fault;
+use super::tensors::{Arrays, File, Slot, read, refused, write};
 use crate::error::{Error, Result};
 use crate::gpca::{Fit, Kept, Position, Settings, State, Trained, Training};
 use crate::measure::Measure;
 use crate::real::Real;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 impl<T> Arrays<T> for State<T> {
@@ -56,19 +58,74 @@ const KIND: &str = "checkpoint";
 /// Name of the file in a checkpoint's directory.
 pub const CHECKPOINT_FILE: &str = "checkpoint.safetensors";
 
-impl<T: Real> Fit<T> {
-    /// Saves where the fit stands in a directory, which is made if need be. The checkpoint before is replaced at once
-    /// or not at all.
+/// What a checkpoint says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckpointFacts {
+    /// The file.
+    pub path: PathBuf,
+    /// Settings of the fit.
+    pub settings: Settings,
+    /// What [`Fit::save_checkpoint_with`] was given.
+    pub note: Option<String>,
+}
+
+impl CheckpointFacts {
+    /// Reads them; none if nothing was saved in the directory yet, or if there is no directory.
     ///
     /// # Errors
-    /// [`Error::Io`] if the directory or the file cannot be written.
+    /// [`Error::Io`] or [`Error::File`] if the checkpoint cannot be read.
+    ///
+    /// # Example
+    /// ```
+    /// let nowhere = std::env::temp_dir().join("wgpca-nothing-here");
+    /// assert!(wgpca::store::CheckpointFacts::read(nowhere)?.is_none());
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn read(directory: impl AsRef<Path>) -> Result<Option<Self>> {
+        let path = directory.as_ref().join(CHECKPOINT_FILE);
+        let document = match File::open(&path, KIND) {
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?.facts(),
+        };
+        let settings = settings_of(&path, &document)?;
+        let note = document["note"].as_str().map(String::from);
+        Ok(Some(CheckpointFacts { path, settings, note }))
+    }
+}
+
+fn settings_of(path: &Path, document: &Value) -> Result<Settings> {
+    serde_json::from_value(document["settings"].clone())
+        .map_err(|e| Error::file(path, "", format!("its settings: {e}")))
+}
+
+impl<T: Real> Fit<T> {
+    /// Saves where the fit stands in a directory, which is made if need be. The checkpoint before is replaced at once
+    /// or not at all, and only by one that can be read.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the directory or the file cannot be written, [`Error::File`] if a number of the fit cannot be saved.
     pub fn save_checkpoint(&mut self, directory: impl AsRef<Path>) -> Result<PathBuf> {
+        self.save_checkpoint_with(directory, None)
+    }
+
+    /// [`Fit::save_checkpoint`] with a note, for instance where the measures came from; [`CheckpointFacts`] has it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn save_checkpoint_with(&mut self, directory: impl AsRef<Path>, note: Option<&str>) -> Result<PathBuf> {
         let directory = directory.as_ref();
         std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
         let path = directory.join(CHECKPOINT_FILE);
         let settings = serde_json::to_value(self.settings()).map_err(|e| Error::file(&path, "", e.to_string()))?;
-        let facts = json!({ "settings": settings, "measures": self.fingerprint() });
-        write::<T, _>(&path, KIND, facts, self.position_mut()?)?;
+        let facts = json!({ "settings": settings, "measures": self.fingerprint(), "note": note });
+        let names = self.names().to_vec();
+        let position = self.position_mut()?;
+        for (k, c) in position.components.iter().enumerate() {
+            if let Some(problem) = component_fault(c, &names) {
+                return Err(refused(&path, format!("component {}: {problem}", k + 1)));
+            }
+        }
+        write::<T, _>(&path, KIND, &facts, position)?;
         Ok(path)
     }
 
@@ -85,9 +142,7 @@ impl<T: Real> Fit<T> {
             let dtype = document["dtype"].as_str().unwrap_or("?");
             return Err(fault(format!("it was written by a fit in {dtype}, this one computes in {}", T::NAME)));
         }
-        let settings: Settings =
-            serde_json::from_value(document["settings"].clone()).map_err(|e| fault(format!("its settings: {e}")))?;
-        let mut fit = Fit::new(measures, &settings)?;
+        let mut fit = Fit::new(measures, &settings_of(&path, &document)?)?;
         if document["measures"] != fit.fingerprint() {
             let problem =
                 "it belongs to other measures: give the same inputs in the same order, or start anew without it";

@@ -1,6 +1,6 @@
 //! Model files of Gaussians. All numbers are f64.
 
-use super::tensors::{Arrays, File, Slot, write};
+use super::tensors::{Arrays, File, Slot, refused, write};
 use crate::error::{Error, Result};
 use crate::gaussian::{Barycentre, Component, Model};
 use serde_json::json;
@@ -35,12 +35,17 @@ impl Arrays<f64> for Model {
 pub(super) const KIND: &str = "gaussian";
 
 impl Model {
-    /// Writes the model; nothing half-written is left.
+    /// Writes the model; nothing half-written is left, and a file that is there is not replaced by one that [`Model::load`]
+    /// would refuse.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be written.
+    /// [`Error::Io`] if the file cannot be written, [`Error::File`] if a number of the model is infinite or NaN where it must not
+    /// be, or the model does not fit together.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        write::<f64, _>(path.as_ref(), KIND, json!({ "dim": self.dim() }), &mut self.clone())
+        if let Some(problem) = self.fault() {
+            return Err(refused(path.as_ref(), problem));
+        }
+        write::<f64, _>(path.as_ref(), KIND, &json!({ "dim": self.dim() }), &mut self.clone())
     }
 
     /// Reads a model: the same model to the last bit.
@@ -75,6 +80,12 @@ impl Model {
         if self.weights.len() != n {
             return Some(format!("there are {} weights for {n} measures", self.weights.len()));
         }
+        if let Some(i) = self.weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            return Some(format!("the weight of {:?} is {}", self.names[i], self.weights[i]));
+        }
+        if !self.barycentre.cost.is_finite() {
+            return Some(format!("the cost of the barycentre is {}", self.barycentre.cost));
+        }
         if self.components.is_empty() {
             return Some("it has no components".into());
         }
@@ -92,6 +103,15 @@ impl Model {
             }
             if [c.times.len(), c.residuals.len(), c.clipped.len()] != [n; 3] {
                 return Some(format!("component {} has {} times for {n} measures", k + 1, c.times.len()));
+            }
+            for (what, values) in [("time", &c.times), ("residual", &c.residuals)] {
+                if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+                    return Some(format!("component {}: the {what} of {:?} is {}", k + 1, self.names[i], values[i]));
+                }
+            }
+            let numbers = [Some(c.cost), Some(c.tangent_cost), c.explained, c.intersection, c.certificate];
+            if let Some(value) = numbers.into_iter().flatten().find(|v| !v.is_finite()) {
+                return Some(format!("component {}: a cost, a share or a distance is {value}", k + 1));
             }
         }
         None

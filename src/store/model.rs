@@ -1,6 +1,6 @@
 //! Model files.
 
-use super::tensors::{Arrays, File, Slot, write};
+use super::tensors::{Arrays, File, Slot, refused, write};
 use crate::error::{Error, Result};
 use crate::gpca::{Component, Geodesic, Model};
 use crate::real::Real;
@@ -32,13 +32,18 @@ impl<T> Arrays<T> for Model<T> {
 pub(super) const KIND: &str = "model";
 
 impl<T: Real> Model<T> {
-    /// Writes the model; nothing half-written is left.
+    /// Writes the model; nothing half-written is left, and a file that is there is not replaced by one that [`Model::load`]
+    /// would refuse.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be written.
+    /// [`Error::Io`] if the file cannot be written, [`Error::File`] if a number of the model is infinite or NaN where it must not
+    /// be, or the model does not fit together.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        if let Some(problem) = self.fault() {
+            return Err(refused(path.as_ref(), problem));
+        }
         let facts = json!({ "dim": self.dim(), "epsilon_rule": "scale * E|y - y'|^2 over the points of the measure" });
-        write::<T, _>(path.as_ref(), KIND, facts, &mut self.clone())
+        write::<T, _>(path.as_ref(), KIND, &facts, &mut self.clone())
     }
 
     /// Reads a model. In the precision in which it was saved it is the same model: [`Model::transform`] gives the same
@@ -59,14 +64,26 @@ impl<T: Real> Model<T> {
         }
     }
 
-    /// What would make the model's own code index out of range.
+    /// What would make the model's own code index out of range or compute with what is no number.
     fn fault(&self) -> Option<String> {
         let d = self.dim();
         if d == 0 || !self.barycentre.len().is_multiple_of(d) || self.barycentre.is_empty() {
             return Some("the barycentre does not fit the dimension".into());
         }
+        if let Some(k) = self.barycentre.iter().position(|v| !v.is_finite()) {
+            return Some(format!("point {} of the barycentre is not finite", k / d));
+        }
+        if let Some(k) = self.frame.centre.iter().position(|v| !v.is_finite()) {
+            return Some(format!("coordinate {k} of the centre is {}", self.frame.centre[k]));
+        }
         if !(self.frame.scale.is_finite() && self.frame.scale > 0.0) {
             return Some(format!("the scale is {}", self.frame.scale));
+        }
+        if !(self.variance.is_finite() && self.variance >= 0.0) {
+            return Some(format!("the variance is {}", self.variance));
+        }
+        if self.components.is_empty() {
+            return Some("it has no components".into());
         }
         if let Err(e) = self.sinkhorn.validate() {
             return Some(e.to_string());
@@ -85,7 +102,48 @@ impl<T: Real> Model<T> {
                     self.names.len()
                 ));
             }
+            if let Some(problem) = component_fault(c, &self.names) {
+                return Some(format!("component {}: {problem}", k + 1));
+            }
         }
         None
     }
+}
+
+/// A number of a component that is none.
+pub(super) fn component_fault<T: Real>(c: &Component<T>, names: &[String]) -> Option<String> {
+    for (name, parameters) in [("φ", &c.geodesic.phi), ("f", &c.geodesic.f)] {
+        if let Some(k) = parameters.iter().position(|v| !v.is_finite()) {
+            return Some(format!("parameter {k} of {name} is {}", parameters[k].to_f64()));
+        }
+    }
+    let intervals = [c.interval, (c.frame_interval.low, c.frame_interval.high)];
+    if let Some((low, high)) =
+        intervals.into_iter().find(|(low, high)| !(low <= high && *low < f64::INFINITY && *high > -f64::INFINITY))
+    {
+        return Some(format!("its interval runs from {low} to {high}"));
+    }
+    let (first, last) = c.frame_span;
+    if !(first <= last && first.is_finite() && last.is_finite()) {
+        return Some(format!("its times span {first} to {last}"));
+    }
+    for (what, values) in [("time", &c.times), ("residual", &c.residuals)] {
+        if let Some(k) = values.iter().position(|v| !v.is_finite()) {
+            return Some(format!("the {what} of {:?} is {}", names[k], values[k]));
+        }
+    }
+    let optional = [
+        ("cost", Some(c.cost)),
+        ("noise floor", Some(c.noise_floor)),
+        ("cost of the barycentre alone", Some(c.barycentre_cost)),
+        ("explained share", c.explained),
+        ("meeting time", c.meeting.map(|m| m.0 + m.1)),
+        ("intersection term", c.intersection),
+        ("orthogonality term", c.orthogonality),
+        ("share of clipped times", Some(c.clipped)),
+        ("share of open solves", Some(c.unconverged)),
+    ];
+    let spectrum = c.spectrum.iter().map(|&value| ("spectrum", Some(value)));
+    let fault = optional.into_iter().chain(spectrum).find(|(_, value)| value.is_some_and(|v| !v.is_finite()));
+    fault.map(|(what, value)| format!("its {what} is {}", value.unwrap_or(f64::NAN)))
 }

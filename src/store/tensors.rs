@@ -9,6 +9,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -30,14 +31,35 @@ impl<T> Arrays<T> for Adam<T> {
     }
 }
 
-/// Writes `content` with its arrays and `facts` about it.
-pub(super) fn write<T: Real, C: Serialize + Arrays<T>>(
+/// An error that says why nothing is written.
+pub(super) fn refused(path: &Path, problem: impl std::fmt::Display) -> Error {
+    Error::file(path, "", format!("it is not written, and what was there is kept: {problem}"))
+}
+
+/// Writes `content` with its arrays and `facts` about it, if all of it comes back from its bytes.
+pub(super) fn write<T: Real, C: Serialize + DeserializeOwned + Arrays<T>>(
     path: &Path,
     kind: &str,
-    facts: Value,
+    facts: &Value,
     content: &mut C,
 ) -> Result<()> {
-    let fault = |problem: String| Error::file(path, "", problem);
+    let bytes = encode(path, kind, facts, content)?;
+    let again = File::parse(path, kind, Cow::Borrowed(&bytes)).and_then(|file| file.content::<T, C>(kind));
+    match again.and_then(|(mut again, _)| encode(path, kind, facts, &mut again)) {
+        Ok(same) if same == bytes => write_atomic(path, &bytes),
+        Ok(_) => Err(refused(path, "a number in it, infinite or NaN, cannot be read back")),
+        Err(Error::File { problem, .. }) => Err(refused(path, format!("it cannot be read back: {problem}"))),
+        Err(other) => Err(other),
+    }
+}
+
+fn encode<T: Real, C: Serialize + Arrays<T>>(
+    path: &Path,
+    kind: &str,
+    facts: &Value,
+    content: &mut C,
+) -> Result<Vec<u8>> {
+    let fault = |problem: String| refused(path, problem);
     let mut document = json!({
         "format": FORMAT,
         "kind": kind,
@@ -46,7 +68,7 @@ pub(super) fn write<T: Real, C: Serialize + Arrays<T>>(
         "cost": COST,
     });
     let content_json = serde_json::to_value(&*content).map_err(|e| fault(e.to_string()))?;
-    for part in [facts, json!({ "content": content_json })] {
+    for part in [facts.clone(), json!({ "content": content_json })] {
         if let (Value::Object(document), Value::Object(part)) = (&mut document, part) {
             document.extend(part);
         }
@@ -72,8 +94,7 @@ pub(super) fn write<T: Real, C: Serialize + Arrays<T>>(
         .collect::<Result<Vec<_>>>()?;
     // One key: the order of a map with several would differ from run to run.
     let metadata = HashMap::from([("wgpca".to_string(), document.to_string())]);
-    let bytes = serialize(views, Some(metadata)).map_err(|e| fault(e.to_string()))?;
-    write_atomic(path, &bytes)
+    serialize(views, Some(metadata)).map_err(|e| fault(e.to_string()))
 }
 
 /// Reads what [`write`] wrote: the content, and the whole document for the facts beside it. Arrays come in `T` whatever
@@ -85,14 +106,18 @@ pub(super) fn read<T: Real, C: DeserializeOwned + Arrays<T>>(path: &Path, kind: 
 /// A file whose metadata are read and whose arrays are not.
 pub(super) struct File<'a> {
     path: &'a Path,
-    bytes: Vec<u8>,
+    bytes: Cow<'a, [u8]>,
     document: Value,
 }
 
 impl<'a> File<'a> {
     /// `wanted` is what to call for in messages.
     pub fn open(path: &'a Path, wanted: &str) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        File::parse(path, wanted, Cow::Owned(std::fs::read(path).map_err(|e| Error::io(path, e))?))
+    }
+
+    /// The bytes of a file.
+    fn parse(path: &'a Path, wanted: &str, bytes: Cow<'a, [u8]>) -> Result<Self> {
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(path, wanted, &e))?;
         let Some(text) = header.metadata().as_ref().and_then(|m| m.get("wgpca")) else {
             return Err(broken(path, wanted, &"it has no wgpca metadata"));
@@ -107,6 +132,11 @@ impl<'a> File<'a> {
             return Err(Error::file(path, "", problem));
         }
         Ok(File { path, bytes, document })
+    }
+
+    /// What is said of the content.
+    pub fn facts(self) -> Value {
+        self.document
     }
 
     /// What the file says it holds.

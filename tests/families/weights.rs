@@ -16,7 +16,7 @@ fn clouds() -> Vec<Measure> {
 }
 
 fn with(weights: Vec<f64>, steps: usize) -> Settings {
-    Settings { measure_weights: weights, ..settings(1, steps, 1) }
+    Settings { measure_weights: weights, ..settings(1, steps, 1, 5) }
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Weights {
     pub fn new(device: &Device, architecture: &Architecture) -> Result<Self> {
         let n = architecture.phi_parameters() + architecture.f_parameters();
         if u32::try_from(n).is_err() {
-            let problem = format!("{n} parameters are too many for a GPU; use --device cpu");
+            let problem = format!("{n} parameters are too many for a GPU; use the CPU");
             return Err(Error::parameter("layers", problem));
         }
         Ok(Weights {

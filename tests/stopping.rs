@@ -1,0 +1,483 @@
+//! Stopping: by a token, by Ctrl-C and SIGTERM in every phase, by a pipe or a disk that fails; and going on from there.
+//! Bounds on times are generous: they tell stopping from not stopping, and measure nothing.
+
+use std::thread;
+use std::time::{Duration, Instant};
+use wgpca::gpca::{Fit, Settings, Start, Tangent, fit};
+use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver};
+use wgpca::{Cancel, DeviceChoice, Error, Measure, Pool};
+
+fn measures() -> Vec<Measure> {
+    let cloud = |i: usize| -> Vec<f64> {
+        let s = i as f64 / 2.0 - 1.0;
+        (0..240)
+            .map(|k| 5.0 + 3.0 * ((k as f64 * 0.618).fract() - 0.5) * (1.0 + 0.5 * s) + f64::from(k % 2 == 0) * s)
+            .collect()
+    };
+    (0..5).map(|i| Measure::uniform(format!("cloud {i}"), cloud(i), 2).unwrap()).collect()
+}
+
+fn settings() -> Settings {
+    Settings {
+        components: 2,
+        steps: [25, 25],
+        batch: 48,
+        hidden: vec![8, 8],
+        evaluate_every: 10,
+        evaluation_points: 64,
+        tangent: Tangent { points: 64, rounds: 2, regression: 60 },
+        starts: vec![Start::Tangent(1), Start::Random],
+        ..Settings::fast()
+    }
+}
+
+/// Sets the token after a while.
+fn after(wait: Duration, cancel: &Cancel) -> thread::JoinHandle<()> {
+    let cancel = cancel.clone();
+    thread::spawn(move || {
+        thread::sleep(wait);
+        cancel.cancel();
+    })
+}
+
+/// Stopped at moments that nobody chose, saved and resumed or gone on with: the same model to the last bit.
+#[cfg(feature = "io")]
+#[test]
+fn a_fit_stopped_at_any_moment_goes_on_to_the_same_model() {
+    let (data, pool) = (measures(), Pool::new(2).unwrap());
+    let whole = fit::<f32>(&data, &settings(), &pool).unwrap();
+    let mut fit = Fit::<f32>::new(&data, &settings()).unwrap();
+    let mut stops = 0u64;
+    loop {
+        let cancel = Cancel::new();
+        fit.cancel_by(&cancel);
+        // Longer and longer, so that it ends on any machine.
+        let wait = stops.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (2000 + 200 * stops);
+        let watch = after(Duration::from_micros(wait), &cancel);
+        let done = loop {
+            match pool.run(|| fit.advance()) {
+                Ok(Some(_)) => {}
+                Ok(None) => break true,
+                Err(Error::Cancelled) => break false,
+                Err(other) => panic!("{other}"),
+            }
+        };
+        watch.join().unwrap();
+        if done {
+            break;
+        }
+        stops += 1;
+        if stops % 2 == 0 {
+            let directory = tempfile::tempdir().unwrap();
+            fit.save_checkpoint(directory.path()).unwrap();
+            fit = Fit::resume(&data, directory.path()).unwrap();
+        }
+    }
+    assert!(stops >= 5, "{stops}");
+    fit.cancel_by(&Cancel::new());
+    assert_eq!(fit.into_model().unwrap(), whole);
+}
+
+/// A solve that would take minutes.
+#[test]
+fn a_long_solve_ends_within_an_iteration() {
+    let value = |k: usize| 10.0 * (k as f64 * 0.618).fract();
+    let x = Points::uniform(&(0..1200).map(value).collect::<Vec<_>>(), 2).unwrap();
+    let y = Points::uniform(&(0..1000).map(|k| value(k).sin()).collect::<Vec<_>>(), 2).unwrap();
+    let never =
+        Sinkhorn { epsilon: Epsilon::Fixed(1e-3), tolerance: 1e-300, max_iterations: 2_000_000, ..Sinkhorn::default() };
+    let (cancel, mut solver) = (Cancel::new(), Solver::<f64>::new(&never).unwrap());
+    solver.cancel_by(&cancel);
+    let started = Instant::now();
+    let watch = after(Duration::from_millis(100), &cancel);
+    let mut gradient = vec![0.0; 1200];
+    assert!(matches!(solver.gradient(&x, &y, &mut gradient), Err(Error::Cancelled)));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    watch.join().unwrap();
+    assert!(matches!(solver.divergence(&x, &y), Err(Error::Cancelled)));
+}
+
+#[test]
+fn projections_and_evaluations_stop() {
+    let data = measures();
+    let quick = Settings { components: 1, starts: vec![Start::Random], ..settings() };
+    let model = fit::<f32>(&data, &quick, &Pool::new(1).unwrap()).unwrap();
+    let mut projector = model.on(&DeviceChoice::Cpu.place().unwrap()).unwrap();
+    let cancel = Cancel::new();
+    projector.cancel_by(&cancel);
+    let times = projector.transform(&data).unwrap();
+    cancel.cancel();
+    assert!(matches!(projector.transform(&data), Err(Error::Cancelled)));
+    assert!(matches!(projector.evaluate(&data, 64), Err(Error::Cancelled)));
+    assert!(matches!(projector.score(&data), Err(Error::Cancelled)));
+    projector.cancel_by(&Cancel::new());
+    assert_eq!(projector.transform(&data).unwrap(), times);
+}
+
+#[test]
+fn more_components_than_measures_carry_are_refused() {
+    let problem = |components| Fit::<f32>::new(&measures(), &Settings { components, ..settings() }).err();
+    assert!(problem(4).is_none());
+    let text = problem(50).unwrap().to_string();
+    assert!(text.contains("they are 50") && text.contains("at most 4"), "{text}");
+}
+
+#[cfg(all(unix, feature = "cli"))]
+#[path = "common/cli.rs"]
+mod cli;
+
+#[cfg(all(unix, feature = "cli"))]
+mod program {
+    use super::cli::{refused, run, text, wgpca};
+    use super::*;
+    use std::fs;
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::process::ExitStatusExt;
+    use std::path::Path;
+    use std::process::{Child, Command, Output, Stdio};
+    use tempfile::TempDir;
+
+    const QUICK: [&str; 6] = ["--batch", "40", "--hidden", "8,8", "--threads", "2"];
+
+    /// `n` clouds of `m` points in the plane, moved and widened along a line.
+    fn clouds(n: usize, m: usize) -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("clouds")).unwrap();
+        for i in 0..n {
+            let s = 2.0 * i as f64 / (n - 1) as f64 - 1.0;
+            let row = |k: usize| {
+                let (r, a) = ((k as f64 / m as f64).sqrt(), 2.4 * k as f64);
+                format!("{},{}\n", r * a.cos() + 2.0 * s, r * a.sin() * (1.0 + 0.3 * s))
+            };
+            let rows: String = (0..m).map(row).collect();
+            fs::write(directory.path().join(format!("clouds/c{i:02}.csv")), format!("x,y\n{rows}")).unwrap();
+        }
+        directory
+    }
+
+    fn start(arguments: &[&str], at: &Path) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wgpca"));
+        command.args(arguments).current_dir(at).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn signal(child: &Child, name: &str) {
+        assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+    }
+
+    /// The lines of standard output up to one with these words.
+    fn until(child: &mut Child, words: &str) -> BufReader<std::process::ChildStdout> {
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "no {words:?}");
+        }
+        lines
+    }
+
+    /// Waits for the end after a signal: soon, and with the exit code of a stop.
+    fn ends(child: Child) -> Output {
+        let asked = Instant::now();
+        let output = child.wait_with_output().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        output
+    }
+
+    /// The last line of a stop: the command that goes on.
+    fn command_of(stderr: &str) -> String {
+        assert!(stderr.contains("To go on:"), "{stderr}");
+        stderr.lines().last().unwrap().trim().to_string()
+    }
+
+    fn shell(command: &str, at: &Path) {
+        let output = Command::new("sh").args(["-c", command]).current_dir(at).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+    }
+
+    /// Tetrahedra of different widths in a directory whose name a shell would take apart.
+    fn meshes(at: &Path) {
+        fs::create_dir(at.join("my $meshes")).unwrap();
+        for i in 0..5 {
+            let w = 1.0 + 0.3 * f64::from(i);
+            let off = format!("OFF\n4 4 0\n0 0 0\n{w} 0 0\n0 1 0\n0 0 1\n3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n");
+            fs::write(at.join(format!("my $meshes/m{i}.off")), off).unwrap();
+        }
+        fs::create_dir(at.join("it's out")).unwrap();
+    }
+
+    /// The command that is printed runs as it stands: names quoted, options of the input carried on. The checkpoint alone is
+    /// enough, too.
+    #[test]
+    fn the_printed_command_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path();
+        meshes(at);
+        let arguments = |output: &'static str| {
+            let own = ["fit", "my $meshes", "--surface", "60", "--surface-seed", "3", "-o", output, "--steps", "40"];
+            [&own[..], &QUICK].concat()
+        };
+        run(&arguments("whole.safetensors"), at);
+        let whole = fs::read(at.join("whole.safetensors")).unwrap();
+
+        let mut child = start(&[&arguments("it's out/m.safetensors")[..], &["--json"]].concat(), at);
+        let mut rest = until(&mut child, "\"step\":11");
+        signal(&child, "-TERM");
+        let output = ends(child);
+        let mut lines = String::new();
+        rest.read_to_string(&mut lines).unwrap();
+        let command = command_of(&text(&output.stderr));
+        for part in ["'my $meshes'", "--surface 60", "--surface-seed 3", r"'it'\''s out/m.safetensors'", "--resume"] {
+            assert!(command.contains(part), "{part}: {command}");
+        }
+        let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        assert_eq!((&last["event"], &last["command"]), (&"interrupted".into(), &command.as_str().into()));
+
+        let made = at.join("it's out/m.safetensors");
+        assert!(!made.exists());
+        shell(&command, at);
+        assert_eq!(fs::read(&made).unwrap(), whole);
+        fs::remove_file(&made).unwrap();
+        run(&["fit", "--resume", "it's out/m.checkpoint", "--threads", "2"], at);
+        assert_eq!(fs::read(&made).unwrap(), whole);
+
+        // What differs is said.
+        let resume = ["fit", "my $meshes", "-o", "x.safetensors", "--resume", "it's out/m.checkpoint"];
+        refused(&resume, at, &["other measures", "'my $meshes' --surface 60 --surface-seed 3"]);
+        let other = [&resume[..], &["--surface", "60", "--surface-seed", "3", "--steps", "41"]].concat();
+        refused(&other, at, &["steps (there [40,40], here [41,41])"]);
+        refused(&["fit", "--resume", "it's out/m.checkpoint", "--surface", "9"], at, &["inputs", "--surface"]);
+    }
+
+    /// Starts, evaluations and final projections of many points take seconds; none is waited for.
+    #[test]
+    fn a_stop_is_heard_in_every_phase() {
+        let directory = clouds(24, 2500);
+        let at = directory.path();
+        let fit = ["fit", "clouds", "-o", "m.safetensors", "--json", "--batch", "2000", "--components", "2"];
+        let stopped = |child: Child| {
+            signal(&child, "-INT");
+            let output = ends(child);
+            command_of(&text(&output.stderr));
+            assert!(at.join("m.checkpoint/checkpoint.safetensors").exists());
+            fs::remove_dir_all(at.join("m.checkpoint")).unwrap();
+        };
+        // The start.
+        let mut child = start(&fit, at);
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("24 measures") {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0);
+        }
+        thread::sleep(Duration::from_millis(100));
+        child.stderr = Some(said.into_inner());
+        stopped(child);
+        // A step, as it may be.
+        let mut child = start(&[&fit[..], &["--init", "random"]].concat(), at);
+        let lines = until(&mut child, "\"event\":\"step\"");
+        stopped(child);
+        drop(lines);
+        // The projections at the end of a component.
+        let mut child = start(&[&fit[..], &["--init", "random", "--steps", "0"]].concat(), at);
+        let lines = until(&mut child, "\"event\":\"started\"");
+        thread::sleep(Duration::from_millis(200));
+        stopped(child);
+        drop(lines);
+    }
+
+    /// Commands whose result is their output have nothing to save and end at once.
+    #[test]
+    fn other_commands_end_at_once() {
+        let directory = clouds(2, 4000);
+        let at = directory.path();
+        let sinkhorn = ["sinkhorn", "clouds/c00.csv", "clouds/c01.csv", "--epsilon", "1e-5", "--tolerance", "1e-15"];
+        for name in ["-INT", "-TERM"] {
+            let child = start(&[&sinkhorn[..], &["--max-iterations", "1000000"]].concat(), at);
+            thread::sleep(Duration::from_millis(300));
+            signal(&child, name);
+            let asked = Instant::now();
+            let output = child.wait_with_output().unwrap();
+            assert!(asked.elapsed() < Duration::from_secs(5));
+            let number = if name == "-INT" { 2 } else { 15 };
+            assert_eq!(output.status.signal(), Some(number), "{}", text(&output.stderr));
+            assert!(output.stdout.is_empty());
+        }
+    }
+
+    /// Whoever reads the events may go away: the fit goes on, and says so once.
+    #[test]
+    fn a_closed_pipe_does_not_end_a_fit() {
+        let directory = clouds(5, 60);
+        let at = directory.path();
+        let fit = [&["fit", "clouds", "-o", "m.safetensors", "--steps", "30"], &QUICK[..]].concat();
+        run(&fit, at);
+        let whole = fs::read(at.join("m.safetensors")).unwrap();
+        for more in [&["--json"][..], &[]] {
+            fs::remove_file(at.join("m.safetensors")).unwrap();
+            let mut child = start(&[&fit[..], more].concat(), at);
+            drop(child.stdout.take());
+            let output = child.wait_with_output().unwrap();
+            let said = text(&output.stderr);
+            assert!(output.status.success(), "{said}");
+            assert_eq!(said.matches("warning").count(), 1, "{said}");
+            assert!(said.contains("the rest of the output is dropped"), "{said}");
+            assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
+        }
+        // Nor what is said beside.
+        fs::remove_file(at.join("m.safetensors")).unwrap();
+        let mut child = start(&fit, at);
+        drop((child.stdout.take(), child.stderr.take()));
+        assert!(child.wait().unwrap().success());
+        assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
+        // Gaussians, too, have their result in a file.
+        let mut child = start(&["gaussian", "clouds", "--from-samples", "-o", "g.safetensors"], at);
+        drop(child.stdout.take());
+        assert!(child.wait_with_output().unwrap().status.success());
+        assert!(at.join("g.safetensors").exists());
+    }
+
+    /// A picture that cannot be written costs the picture.
+    #[test]
+    fn a_picture_that_fails_is_a_warning() {
+        let directory = clouds(5, 60);
+        let at = directory.path();
+        fs::create_dir(at.join("m.svg")).unwrap();
+        let fit = [&["fit", "clouds", "-o", "m.safetensors", "--steps", "5"], &QUICK[..]].concat();
+        for fit in [&fit[..], &["gaussian", "clouds", "--from-samples", "-o", "m.safetensors"]] {
+            let output = wgpca(fit, at);
+            let (said, table) = (text(&output.stderr), text(&output.stdout));
+            assert!(output.status.success(), "{said}");
+            assert!(said.contains("warning: there is no picture: m.svg"), "{said}");
+            assert!(table.contains("model    m.safetensors") && !table.contains("picture"), "{table}");
+            run(&["info", "m.safetensors"], at);
+            let json = run(&[fit, &["--json"]].concat(), at);
+            assert!(json.lines().last().unwrap().contains("\"picture\":null"), "{json}");
+        }
+    }
+
+    /// The place for checkpoints goes away in the middle: said, and the model is the same.
+    #[test]
+    fn a_checkpoint_that_fails_does_not_end_a_fit() {
+        let directory = clouds(5, 60);
+        let at = directory.path();
+        let fit = [&["fit", "clouds", "-o", "m.safetensors", "--steps", "60"], &QUICK[..]].concat();
+        run(&fit, at);
+        let whole = fs::read(at.join("m.safetensors")).unwrap();
+        fs::remove_file(at.join("m.safetensors")).unwrap();
+        let mut child = start(&[&fit[..], &["--json", "--checkpoint", "c", "--checkpoint-every", "0"]].concat(), at);
+        let mut rest = until(&mut child, "\"event\":\"started\"");
+        signal(&child, "-STOP");
+        fs::rename(at.join("c"), at.join("away")).unwrap();
+        fs::write(at.join("c"), "in its place").unwrap();
+        signal(&child, "-CONT");
+        let mut lines = String::new();
+        rest.read_to_string(&mut lines).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(said.matches("no checkpoint could be saved, the fit goes on").count(), 1, "{said}");
+        assert!(lines.lines().last().unwrap().contains("\"event\":\"done\""));
+        assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
+    }
+
+    /// A directory of checkpoints has one user; a crash leaves no lock behind.
+    #[test]
+    fn a_directory_of_checkpoints_is_not_shared() {
+        let directory = clouds(5, 60);
+        let at = directory.path();
+        let fit = [&["fit", "clouds", "--checkpoint", "c", "-o"], &["a.safetensors"], &QUICK[..]].concat();
+        let mut child = start(&[&fit[..], &["--steps", "1000000", "--json"]].concat(), at);
+        let lines = until(&mut child, "\"event\":\"step\"");
+        // The first one is not waited for.
+        assert!(at.join("c/checkpoint.safetensors").exists());
+        let whose = format!("in use by process {}, a fit to a.safetensors, since 20", child.id());
+        refused(&["fit", "clouds", "-o", "b.safetensors", "--steps", "5", "--checkpoint", "c"], at, &[&whose]);
+        refused(&["fit", "clouds", "-o", "b.safetensors", "--resume", "c"], at, &[&whose]);
+        signal(&child, "-KILL");
+        child.wait().unwrap();
+        drop(lines);
+        let again = [&fit[..], &["--steps", "5"]].concat();
+        run(&again, at);
+        let whole = fs::read(at.join("a.safetensors")).unwrap();
+        fs::remove_file(at.join("a.safetensors")).unwrap();
+        // One command for all runs of a job: it starts anew where nothing was saved, and goes on where something was.
+        fs::remove_dir_all(at.join("c")).unwrap();
+        let job = [&again[..], &["--resume", "c"]].concat();
+        for said in ["nothing was saved in c yet", "the checkpoint in c is no longer needed"] {
+            let output = wgpca(&job, at);
+            assert!(output.status.success() && text(&output.stderr).contains(said), "{}", text(&output.stderr));
+            assert_eq!(fs::read(at.join("a.safetensors")).unwrap(), whole);
+            fs::remove_file(at.join("a.safetensors")).unwrap();
+        }
+        refused(&["fit", "--resume", "none"], at, &["none", "nothing was saved there yet", "inputs"]);
+    }
+
+    #[test]
+    fn threads_are_as_many_as_there_are_processors() {
+        let directory = clouds(5, 60);
+        let at = directory.path();
+        let fit = ["fit", "clouds", "-o", "m.safetensors", "--steps", "5", "--batch", "40", "--hidden", "8,8"];
+        run(&[&fit[..], &["--threads", "1"]].concat(), at);
+        let whole = fs::read(at.join("m.safetensors")).unwrap();
+        for threads in ["1000", "100000"] {
+            let output = wgpca(&[&fit[..], &["--threads", threads]].concat(), at);
+            let said = text(&output.stderr);
+            assert!(said.contains(&format!("{threads} threads were asked for")), "{said}");
+            assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
+        }
+        refused(&[&fit[..], &["--components", "50"]].concat(), at, &["components", "50", "at most 4"]);
+    }
+
+    /// No message names an option that the command does not have.
+    #[test]
+    fn messages_speak_of_their_command() {
+        let directory = clouds(5, 60);
+        let at = directory.path();
+        run(&[&["fit", "clouds", "-o", "m.safetensors", "--steps", "5"], &QUICK[..]].concat(), at);
+        run(&["gaussian", "clouds", "--from-samples", "-o", "g.safetensors"], at);
+        fs::write(at.join("line.csv"), "1\n2\n").unwrap();
+        fs::write(at.join("far.csv"), "x,y\n1000,0\n1001,1\n").unwrap();
+        let (fit, x, y) = (["fit", "clouds", "-o", "x.safetensors"], "clouds/c00.csv", "clouds/c01.csv");
+        let with = |more: &[&'static str]| [&fit[..], more].concat();
+        let calls = [
+            vec!["sample", "m.safetensors", "--time", "1e9"],
+            vec!["sample", "g.safetensors", "--time", "1e9"],
+            vec!["sample", "m.safetensors", "--time", "0", "--component", "9"],
+            vec!["transform", "m.safetensors", "line.csv"],
+            vec!["transform", "m.safetensors", "far.csv"],
+            vec!["transform", "g.safetensors", "clouds"],
+            vec!["transform", "m.safetensors", "clouds", "--from-samples"],
+            vec!["transform", "m.safetensors", "clouds", "--device", "cuda:99"],
+            vec!["evaluate", "m.safetensors", "clouds", "--points", "8"],
+            vec!["evaluate", "m.safetensors", "clouds", "--points", "1"],
+            vec!["evaluate", "g.safetensors", "clouds"],
+            vec!["gaussian", "clouds", "-o", "x.safetensors"],
+            vec!["gaussian", x, "-o", "x.safetensors"],
+            vec!["gaussian", x, "-o", "x.safetensors", "--surface", "9"],
+            vec!["gaussian", "clouds", "--from-samples", "-o", "x.safetensors", "--components", "99"],
+            vec!["sinkhorn", x, y, "--epsilon", "1e-9", "--max-iterations", "2"],
+            vec!["sinkhorn", x, y, "--device", "cuda:99"],
+            vec!["sinkhorn", x, "line.csv"],
+            vec!["info", "clouds"],
+            vec!["info", "--devices"],
+            vec!["bures", x, "line.csv"],
+            with(&["--epsilon", "1e9"]),
+            with(&["--device", "cuda:99"]),
+            with(&["--surface", "9"]),
+            with(&["--components", "50"]),
+            with(&["--init", "tangent(7)"]),
+            with(&["--batch", "1"]),
+            with(&["--steps", "3", "--batch", "4", "--hidden", "4", "--epsilon", "1e-7"]),
+            with(&["--checkpoint", x]),
+        ];
+        for call in calls {
+            let output = wgpca(&call, at);
+            let (said, help) = (text(&output.stderr), run(&[call[0], "--help"], at));
+            for word in said.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).filter(|w| w.starts_with("--")) {
+                let own = |w: &str| help.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).any(|h| h == w);
+                assert!(word.len() == 2 || own(word), "{call:?} speaks of {word}: {said}");
+            }
+        }
+    }
+}
