@@ -39,7 +39,8 @@ impl<T: Real> Data<T> {
         });
         let sorted: Vec<&Measure> = order.iter().map(|&i| &canonical[i]).collect();
         let frame = if normalise { Frame::of(&sorted) } else { Frame::identity(first.dim()) };
-        let sources: Vec<Source<T>> = sorted.iter().map(|m| Source::new(m, &frame)).collect();
+        let given = |(m, &i): (&&Measure, &usize)| Source::new(m, &frame).given_as(&measures[i]);
+        let sources: Vec<Source<T>> = sorted.iter().zip(&order).map(given).collect();
         for (source, measure) in sources.iter().zip(&sorted) {
             if !source.points.coords().iter().all(|v| v.is_finite()) {
                 let problem = format!("a coordinate is beyond the range of {}; scale the data", T::NAME);

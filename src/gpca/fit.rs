@@ -14,7 +14,7 @@ use super::steps::{Course, Cpu, Engine, Steps, together};
 use super::tangent::{barycentre, start};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::{Epsilon, Solves};
+use crate::ot::Epsilon;
 use crate::pool::Pool;
 use crate::real::Real;
 
@@ -69,7 +69,6 @@ pub struct Fit<T: Real> {
     fingerprint: u64,
     data: Data<T>,
     position: Position<T>,
-    barycentre: Option<Vec<T>>,
     /// The finished components as later ones see them.
     earlier: Vec<Earlier<T>>,
     evaluator: Evaluator<T>,
@@ -116,8 +115,7 @@ impl<T: Real> Fit<T> {
             #[cfg(feature = "io")]
             fingerprint: super::position::fingerprint(measures),
             names: measures.iter().map(|m| m.name().to_string()).collect(),
-            position: Position { components: vec![], trained: vec![], training: None },
-            barycentre: None,
+            position: Position { components: vec![], trained: vec![], training: None, baseline: None },
             earlier: vec![],
             engine: Box::new(Cpu),
             stepper: None,
@@ -310,10 +308,9 @@ impl<T: Real> Fit<T> {
     fn finish_component(&mut self) -> Result<()> {
         let mut trained = self.position.trained.clone();
         trained.sort_by(|a, b| a.best.cost.total_cmp(&b.best.cost));
-        let Fit { data, settings, earlier, engine, barycentre, .. } = self;
-        let mut solves = engine.solves();
-        let cloud = known_barycentre(barycentre, data, settings, &mut *solves)?;
-        let component = finish(trained, data, settings, earlier, cloud, &mut *solves)?;
+        let Fit { data, settings, earlier, engine, position, .. } = self;
+        let Position { components, baseline, .. } = position;
+        let component = finish(trained, data, settings, components, earlier, baseline, &mut *engine.solves())?;
         self.position.trained.clear();
         self.position.components.push(component);
         self.see_earlier();
@@ -324,13 +321,15 @@ impl<T: Real> Fit<T> {
     ///
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) if none is.
-    pub fn into_model(mut self) -> Result<Model<T>> {
+    pub fn into_model(self) -> Result<Model<T>> {
         if self.position.components.is_empty() {
             return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
         }
         let mut solves = self.engine.solves();
-        let cloud = known_barycentre(&mut self.barycentre, &self.data, &self.settings, &mut *solves)?.clone();
-        Ok(Model::new(self.position.components, self.data.frame, self.data.variance, cloud, self.names, &self.settings))
+        let cloud = barycentre(&self.data, &self.settings, &mut *solves)?;
+        let Fit { position, data, names, settings, .. } = self;
+        let single = position.baseline.map(|b| b.time * data.frame.scale);
+        Ok(Model::new(position.components, single, data.frame, data.variance, cloud, names, &settings))
     }
 
     fn in_units(&self, outcome: Outcome) -> Outcome {
@@ -342,20 +341,6 @@ impl<T: Real> Fit<T> {
             ..outcome
         }
     }
-}
-
-/// The barycentre, computed once.
-fn known_barycentre<'a, T: Real>(
-    known: &'a mut Option<Vec<T>>,
-    data: &Data<T>,
-    settings: &Settings,
-    solves: &mut dyn Solves<T>,
-) -> Result<&'a Vec<T>> {
-    let cloud = match known.take() {
-        Some(cloud) => cloud,
-        None => barycentre(data, settings, solves)?,
-    };
-    Ok(known.insert(cloud))
 }
 
 /// Fits all components on a pool's threads: the whole of [`Fit`] in one call.

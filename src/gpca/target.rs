@@ -1,7 +1,7 @@
 //! Measures as projections see them.
 
 use crate::error::Result;
-use crate::ot::{Answer, Chain, Points, Problem, Report, Sinkhorn, Solves};
+use crate::ot::{Answer, Points, Report, Sinkhorn, Solves};
 use crate::real::Real;
 
 /// A measure, as points in the engine's frame.
@@ -31,45 +31,5 @@ impl<T: Real> Target<T> {
     /// S_ε(x, y).
     pub fn divergence(&self, answer: Answer<'_, T>) -> f64 {
         answer.xy - 0.5 * answer.xx - 0.5 * self.own
-    }
-}
-
-/// S_ε between equally weighted points and a target.
-#[derive(Clone, Debug)]
-pub(crate) struct Between<'a, T> {
-    /// Rows.
-    x: &'a [T],
-    /// The same while it is needed.
-    cloud: Option<Points<T>>,
-    target: &'a Target<T>,
-    found: Option<(f64, Report)>,
-}
-
-impl<'a, T: Real> Between<'a, T> {
-    pub fn new(x: &'a [T], target: &'a Target<T>) -> Self {
-        Between { x, cloud: None, target, found: None }
-    }
-
-    /// The value and the worst of its solves.
-    pub fn found(&self) -> (f64, Report) {
-        self.found.unwrap_or((f64::NAN, self.target.report))
-    }
-}
-
-impl<T: Real> Chain<T> for Between<'_, T> {
-    fn pose(&mut self) -> Option<Problem<'_, T>> {
-        let Between { x, cloud, target, found } = self;
-        if found.is_some() {
-            return None;
-        }
-        let d = target.y.dim();
-        let cloud = cloud.get_or_insert_with(|| Points::buffer(x.len() / d, d));
-        cloud.coords_mut().copy_from_slice(x);
-        Some(Problem { x: cloud, y: &target.y, epsilon: target.epsilon, near: false })
-    }
-
-    fn learn(&mut self, answer: Answer<'_, T>) {
-        self.cloud = None;
-        self.found = Some((self.target.divergence(answer), self.target.report.and(answer.report)));
     }
 }
