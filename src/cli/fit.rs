@@ -2,7 +2,7 @@
 
 use super::args::{Fit as Arguments, Orthogonality, Preset};
 use super::device::place;
-use super::output::{component, components, emit, line};
+use super::output::{LEGEND, component, components, draws, emit, line};
 use super::progress::Progress;
 use super::stop::on_ctrl_c;
 use super::{Exit, Talk, picture, pool, read, rows, title};
@@ -113,6 +113,10 @@ fn report(model: &Model<f32>, args: &Arguments, picture: &Path, seconds: f64, ta
         }));
     }
     emit(&components(model))?;
+    if let Some(first) = model.components.first() {
+        talk.say(draws(first.points, model.names.len(), first.weighted));
+        LEGEND.iter().for_each(|line| talk.say(line));
+    }
     emit(&format!("model    {}\npicture  {}\n", args.output.display(), picture.display()))?;
     talk.say(format!("{seconds:.1} s"));
     if let Some(directory) = args.resume.as_ref().or(args.checkpoint.as_ref()) {

@@ -96,9 +96,10 @@ impl<T: Real> Measures<'_, T> {
             ((self.epsilon)(&source.points), halves)
         };
         let halves: Vec<(f64, Vec<Points<T>>)> = map(self.sources, cut);
-        let each = halves.iter().zip(times).flat_map(|((epsilon, halves), &time)| {
-            halves.iter().map(move |y| (y, *epsilon, time, steps))
-        });
+        let each = halves
+            .iter()
+            .zip(times)
+            .flat_map(|((epsilon, halves), &time)| halves.iter().map(move |y| (y, *epsilon, time, steps)));
         let found = self.approach(samples.all(), curve.interval, each)?;
         let mut found = found.chunks_exact(2);
         let error = |(source, (_, halves)): (&super::source::Source<T>, &(f64, Vec<Points<T>>))| {
@@ -121,9 +122,8 @@ impl<T: Real> Measures<'_, T> {
     where
         T: 'a,
     {
-        let chain = |(y, epsilon, time, steps)| {
-            Approach { samples, y, epsilon, interval, time, steps, z: None, report: None }
-        };
+        let chain =
+            |(y, epsilon, time, steps)| Approach { samples, y, epsilon, interval, time, steps, z: None, report: None };
         let mut chains: Vec<_> = each.map(chain).collect();
         self.solves.follow_all(&mut chains, self.sinkhorn)?;
         let unsolved = Report { status: Status::Diverged, iterations: 0, marginal_error: f64::NAN };

@@ -54,7 +54,8 @@ impl Draws {
     pub fn new<T: Real>(sources: &[Source<T>], points: usize) -> Self {
         let blocks = 64usize.div_ceil(sources.len()).clamp(2, 16);
         let sizes: Vec<usize> = sources.iter().map(|s| s.draw_size(points)).collect();
-        let worth = |(s, &m): (&Source<T>, &usize)| s.sample().map_or(blocks, |n| (n / (2 * m)).clamp(1, blocks)) as f64;
+        let worth =
+            |(s, &m): (&Source<T>, &usize)| s.sample().map_or(blocks, |n| (n / (2 * m)).clamp(1, blocks)) as f64;
         Draws {
             blocks,
             worth: sources.iter().zip(&sizes).map(worth).collect(),

@@ -170,7 +170,8 @@ fn sources<T: Real>(model: &Model<T>, measures: &[Measure]) -> Result<Vec<Source
             format!("its points have {} coordinates, the model lives in {} dimensions", first.dim(), model.dim());
         return Err(Error::points(first.name(), problem));
     }
-    let sources: Vec<Source<T>> = measures.iter().map(|m| Source::new(&canonical(m), &model.frame).given_as(m)).collect();
+    let sources: Vec<Source<T>> =
+        measures.iter().map(|m| Source::new(&canonical(m), &model.frame).given_as(m)).collect();
     for (source, measure) in sources.iter().zip(measures) {
         if !source.points.coords().iter().all(|v| v.is_finite()) {
             let problem = format!("a coordinate is beyond the range of {} in the model's frame", T::NAME);

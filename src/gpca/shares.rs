@@ -1,7 +1,7 @@
 //! What components explain: sums of excesses, their standard errors, and when a share means something.
 
-use super::excess::{Draws, Law};
 use super::evaluate::Measures;
+use super::excess::{Draws, Law};
 use super::geodesic::Geodesic;
 use crate::error::Result;
 use crate::real::Real;
@@ -141,8 +141,8 @@ impl<T: Real> Measures<'_, T> {
         let together: Vec<Vec<f64>> = wanted.clone().filter(|&k| k > 0).map(|k| corrected(0..=k)).collect();
 
         let variation = draws.sum(&baseline.excess);
-        let resolved = variation.value >= RESOLVED * variation.se
-            && variation.value > ROUNDING * n as f64 * self.variance;
+        let resolved =
+            variation.value >= RESOLVED * variation.se && variation.value > ROUNDING * n as f64 * self.variance;
         let part = |values: &[f64]| resolved.then(|| draws.part(&baseline.excess, values));
         let share = |(k, alone): (usize, &Vec<f64>)| {
             let (cost, explained) = (draws.sum(alone), part(alone));
