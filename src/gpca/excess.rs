@@ -90,7 +90,23 @@ struct Block<'a, T> {
 impl<'a, T: Real> Block<'a, T> {
     fn new(y: [Points<T>; 2], epsilon: f64, samples: Vec<Samples<T>>, laws: &'a [Law], cross: Option<f64>) -> Self {
         let x = [0, 1].map(|_| Points::buffer(y[0].len(), y[0].dim()));
-        Block { y, epsilon, samples, laws, cross, x, found: vec![], noise: f64::NAN, open: 0 }
+        let mut block = Block { y, epsilon, samples, laws, cross, x, found: vec![], noise: f64::NAN, open: 0 };
+        block.skip();
+        block
+    }
+
+    /// 0 to 2: (X, Y), (X', Y'), (X, X') of a law; 3: (Y, Y').
+    fn next(&self) -> (usize, usize) {
+        (self.found.len() / self.laws.len(), self.found.len() % self.laws.len())
+    }
+
+    /// A time that was not found has no excess.
+    fn skip(&mut self) {
+        while let (0..3, law) = self.next()
+            && self.laws[law].iter().any(|(_, time)| !time.is_finite())
+        {
+            self.found.push(f64::NAN);
+        }
     }
 
     /// X or X' of a law.
@@ -115,33 +131,29 @@ impl<'a, T: Real> Block<'a, T> {
 }
 
 impl<T: Real> Chain<T> for Block<'_, T> {
+    fn crosses(&self) -> bool {
+        self.next().0 < 3
+    }
+
     fn pose(&mut self) -> Option<Problem<'_, T>> {
-        let laws = self.laws.len();
-        loop {
-            let (kind, law) = (self.found.len() / laws, self.found.len() % laws);
-            let epsilon = self.epsilon;
-            if kind == 3 {
-                let [x, y] = &self.y;
-                return self.cross.is_none().then_some(Problem { x, y, epsilon, near: false });
-            }
-            // A time that was not found has no excess.
-            if self.laws[law].iter().any(|(_, time)| !time.is_finite()) {
-                self.found.push(f64::NAN);
-                continue;
-            }
-            // One law after the other: its samples have moved a little, so to speak, and the solve begins near its end.
-            let near = law > 0 && self.found[self.found.len() - 1].is_finite();
-            (0..2).filter(|&half| kind == 2 || kind == half).for_each(|half| self.place(law, half));
-            let Block { x, y, .. } = self;
-            let (x, y) = if kind == 2 { (&x[0], &x[1]) } else { (&x[kind], &y[kind]) };
-            return Some(Problem { x, y, epsilon, near });
+        let ((kind, law), epsilon) = (self.next(), self.epsilon);
+        if kind == 3 {
+            let [x, y] = &self.y;
+            return self.cross.is_none().then_some(Problem { x, y, epsilon, near: false });
         }
+        // From law to law the same samples move, as a rule a little.
+        let near = law > 0 && self.found[self.found.len() - 1].is_finite();
+        (0..2).filter(|&half| kind == 2 || kind == half).for_each(|half| self.place(law, half));
+        let Block { x, y, .. } = self;
+        let (x, y) = if kind == 2 { (&x[0], &x[1]) } else { (&x[kind], &y[kind]) };
+        Some(Problem { x, y, epsilon, near })
     }
 
     fn learn(&mut self, answer: Answer<'_, T>) {
         self.open += usize::from(answer.report.status != Status::Converged);
         if self.found.len() < 3 * self.laws.len() {
             self.found.push(answer.xy);
+            self.skip();
         } else {
             self.cross = Some(answer.xy);
             // OT(Y, Y) and OT(Y', Y') have one law.
