@@ -13,8 +13,9 @@ fn main() -> wgpca::Result<()> {
     let pool = Pool::new(0)?;
     let model = fit::<f32>(&measures, &Settings { components: 2, ..Settings::fast() }, &pool)?;
     for (k, c) in model.components.iter().enumerate() {
-        let explained = c.explained.map_or("nothing".into(), |e| format!("{:.0} %", 100.0 * e));
-        println!("component {}: cost {:.3}, explains {explained} of what is above the noise", k + 1, c.cost);
+        let percent = |share: Option<f64>| share.map_or("?".into(), |s| format!("{:.1}", 100.0 * s));
+        let (explained, error) = (percent(c.explained), percent(c.explained_se));
+        println!("component {}: cost {:.3}, explains {explained} ± {error} % of the variation", k + 1, c.cost);
     }
 
     // The outlier score of a measure: how far it lies from both components.

@@ -65,3 +65,16 @@ pub mod pair {
         Ok((a.read()?, b.read()?))
     }
 }
+
+/// A list of numbers.
+pub mod list {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(values.iter().map(|&value| Number::from(value)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+        Vec::<Number>::deserialize(from)?.into_iter().map(Number::read).collect()
+    }
+}

@@ -93,9 +93,13 @@ fn a_fit_and_everything_after_it() {
     let components = done["components"].as_array().unwrap();
     assert_eq!(components.len(), 2);
     for c in components {
-        for key in ["cost", "noise_floor", "explained"] {
-            assert!(c[key].is_number() || (key == "explained" && c[key].is_null()), "{key}: {}", c[key]);
+        for key in
+            ["cost", "cost_se", "variation", "variation_se", "noise_floor", "explained", "explained_se", "together"]
+        {
+            assert!(c[key].is_number(), "{key}: {}", c[key]);
         }
+        assert_eq!(c["points"]["most"], 30);
+        assert!(c["time_se"].as_array().unwrap().iter().all(|se| se.as_f64().unwrap() >= 0.0));
         let ends = c["interval"].as_array().unwrap();
         assert!(ends.len() == 2 && ends.iter().all(|e| e.is_number() || e.is_null()));
         assert_eq!(c["status"], "completed");
@@ -114,13 +118,14 @@ fn a_fit_and_everything_after_it() {
 
     let csv = run(&["transform", "m.safetensors", "clouds"], at);
     let rows: Vec<&str> = csv.lines().collect();
-    assert_eq!(rows[0], "name,t1,residual1,t2,residual2");
+    assert_eq!(rows[0], "name,t1,residual1,t2,residual2,t1_se,t2_se");
     assert_eq!(rows.len(), 6);
     for (i, row) in rows[1..].iter().enumerate() {
         let fields: Vec<&str> = row.split(',').collect();
         assert_eq!(fields[0], format!("c{i}"));
         assert_eq!(fields[1].parse::<f64>().unwrap(), times[i]);
-        assert_eq!(fields.len(), 5);
+        assert_eq!(fields.len(), 7);
+        assert!(fields[5].parse::<f64>().unwrap() > 0.0);
     }
     assert_eq!(run(&["transform", "m.safetensors", "clouds/c3.csv"], at).lines().nth(1), rows.get(4).copied());
 
@@ -143,9 +148,14 @@ fn a_fit_and_everything_after_it() {
     let evaluation: Value =
         serde_json::from_str(&run(&["evaluate", "m.safetensors", "clouds", "--points", "60", "--json"], at)).unwrap();
     assert_eq!(evaluation["components"].as_array().unwrap().len(), 2);
-    let barycentre = evaluation["barycentre_cost"].as_f64().unwrap();
-    assert!(evaluation["components"][0]["cost"].as_f64().unwrap() < 0.1 * barycentre);
-    assert!(run(&["evaluate", "m.safetensors", "clouds"], at).contains("barycentre alone"));
+    let variation = evaluation["variation"].as_f64().unwrap();
+    assert!(evaluation["components"][0]["cost"].as_f64().unwrap() < 0.1 * variation);
+    assert!(evaluation["components"][0]["explained"].as_f64().unwrap() > 0.9);
+    assert_eq!((&evaluation["points"]["most"], &evaluation["weighted"]), (&30.into(), &0.into()));
+    let evaluate = |seed: &str| run(&["evaluate", "m.safetensors", "clouds", "--seed", seed], at);
+    assert!(evaluate("0").contains("explained ±") && evaluate("0").contains("variation"));
+    assert_eq!(evaluate("0"), run(&["evaluate", "m.safetensors", "clouds"], at));
+    assert_ne!(evaluate("0"), evaluate("1"));
 
     // A time outside the interval is an error unless clamping is asked for.
     refused(&["sample", "m.safetensors", "--time", "1e9"], at, &["1000000000", "interval", "clamp"]);

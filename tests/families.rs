@@ -147,7 +147,8 @@ fn whole<T: Real>(kind: usize, d: usize, seed: u64, steps: usize, most: usize, p
     let points: usize = measures.iter().map(Measure::len).sum();
     let what = format!("{}, R^{d}, seed {seed}, {steps} steps, {}", KINDS[kind], T::NAME);
     println!("{what}: {} measures, {points} points", measures.len());
-    let model = fit::<T>(&measures, &settings(seed, steps, d, measures.len()), pool).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let model =
+        fit::<T>(&measures, &settings(seed, steps, d, measures.len()), pool).unwrap_or_else(|e| panic!("{what}: {e}"));
     pool.run(|| check(&model, &measures, &what));
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("model.safetensors");

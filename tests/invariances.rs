@@ -65,10 +65,13 @@ fn family(d: usize, points: usize, seed: u64) -> (Vec<Measure>, Vec<f64>) {
 
 /// Every number of a component that a user may read is finite, and the times lie in the interval.
 fn check_finite(c: &Component<f32>) {
-    let numbers = [c.cost, c.noise_floor, c.barycentre_cost, c.clipped, c.unconverged, c.start_cost];
+    let numbers =
+        [c.cost, c.cost_se, c.variation, c.variation_se, c.noise_floor, c.clipped, c.unconverged, c.start_cost];
     let optional = [c.explained, c.intersection, c.orthogonality, c.meeting.map(|m| m.0), c.meeting.map(|m| m.1)];
+    let shares = [c.explained_se, c.explained_se_population, c.together, c.together_se];
     let starts = c.starts.iter().map(|s| s.1);
-    let all = numbers.into_iter().chain(optional.into_iter().flatten()).chain(starts);
+    let all = numbers.into_iter().chain(optional.into_iter().chain(shares).flatten()).chain(starts);
+    let all = all.chain(c.time_se.iter().flatten().copied());
     let all = all.chain(c.times.iter().chain(&c.residuals).chain(&c.spectrum).copied());
     assert!(all.into_iter().all(f64::is_finite), "{c:?}");
     assert!(c.geodesic.phi.iter().chain(&c.geodesic.f).all(|p| p.is_finite()));

@@ -97,7 +97,7 @@ fn metadata_is_what_the_page_on_model_files_says() {
     model::<f32>().save(&path).unwrap();
     let (header, _) = header(&path);
     let document: Value = serde_json::from_str(header["__metadata__"]["wgpca"].as_str().unwrap()).unwrap();
-    assert_eq!(document["format"], "1.0");
+    assert_eq!(document["format"], "1.1");
     assert_eq!(document["kind"], "model");
     assert_eq!(document["dtype"], "f32");
     assert_eq!(document["dim"], 2);

@@ -109,7 +109,8 @@ fn projections(device: Option<&Device>, options: &Options) -> Result<bool> {
     let mut projector = model.on(&place)?;
     let (got, got_costs) = (pool.run(|| projector.transform(&data))?, pool.run(|| projector.evaluate(&data, points))?);
     let (time, residual, open) = apart(&got, &expected);
-    let numbers = |e: &Evaluation| [&e.costs[..], &[e.noise_floor, e.barycentre_cost]].concat();
+    let numbers =
+        |e: &Evaluation| e.components.iter().map(|c| c.cost).chain([e.noise_floor, e.variation]).collect::<Vec<_>>();
     let pairs = numbers(&got_costs).into_iter().zip(numbers(&costs));
     let cost = pairs.map(|(a, b)| relative(a, b, 0.0)).fold(0.0, worse);
     let open = open + got_costs.unconverged;

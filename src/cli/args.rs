@@ -27,7 +27,7 @@ pub enum Command {
         after_help = "Example:\n  wgpca gaussian data/weather/covariances.npy --names data/weather/states.txt -o weather.safetensors --components 2"
     )]
     Gaussian(Box<Gaussian>),
-    /// Project measures on a model's components (CSV: name, t1, residual1, t2, …).
+    /// Project measures on a model's components (CSV: name, t1, residual1, t2, …, then t1_se, …).
     #[command(after_help = "Example:\n  wgpca transform chairs.safetensors data/chairs/oak_chair.npy")]
     Transform(Transform),
     /// Draw points of a component at a time.
@@ -284,6 +284,9 @@ pub struct Evaluate {
     /// Points on either side of a solve; unused for Gaussians.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 512, value_parser = positive)]
     pub points: usize,
+    /// Seed of the draws; unused for Gaussians [default: that of the fit].
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
     /// Where the solves run, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if there is one and at least 32 measures.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,

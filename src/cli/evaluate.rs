@@ -2,7 +2,7 @@
 
 use super::args::Evaluate;
 use super::device::{projector, refuse_gpu};
-use super::output::{emit, line, percent, short, table};
+use super::output::{LEGEND, draws, emit, finite, line, percent, share, short, table, with_error};
 use super::{Exit, Talk, load, pool, read_as_gaussians, read_clouds};
 use serde_json::{Value, json};
 use wgpca::store::AnyModel;
@@ -47,41 +47,60 @@ fn table_of(costs: &[f64], explained: &[Option<f64>], barycentre_cost: f64) -> V
 
 fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit> {
     let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
-    let (mut projector, said) = projector(model, &measures, args.device)?;
+    let mut model = model.clone();
+    model.seed = args.seed.unwrap_or(model.seed);
+    let (mut projector, said) = projector(&model, &measures, args.device)?;
     let e = pool(args.threads, talk)?.run(|| projector.evaluate(&measures, args.points))?;
     if let Some(said) = said {
         talk.say(said);
     }
     if args.json {
+        let object = |c: &gpca::Share| {
+            json!({
+                "cost": finite(c.cost),
+                "cost_se": finite(c.cost_se),
+                "explained": c.explained,
+                "explained_se": c.explained_se,
+                "explained_se_population": c.explained_se_population,
+                "together": c.together,
+                "together_se": c.together_se,
+            })
+        };
         line(json!({
             "measures": measures.len(),
             "points": {"fewest": e.points.0, "most": e.points.1},
-            "components": objects(&e.costs, &e.explained),
-            "noise_floor": e.noise_floor,
-            "barycentre_cost": e.barycentre_cost,
+            "weighted": e.weighted,
+            "components": e.components.iter().map(object).collect::<Vec<_>>(),
+            "variation": finite(e.variation),
+            "variation_se": finite(e.variation_se),
+            "noise_floor": finite(e.noise_floor),
             "unconverged": e.unconverged,
         }))?;
     } else {
-        let mut rows = table_of(&e.costs, &e.explained, e.barycentre_cost);
-        rows.push(vec!["noise floor".into(), short(e.noise_floor), "100 %".into()]);
+        let mut rows = vec![["", "cost ±", "explained ±", "together ±"].map(String::from).to_vec()];
+        for (k, c) in e.components.iter().enumerate() {
+            rows.push(vec![
+                format!("component {}", k + 1),
+                with_error(c.cost, c.cost_se),
+                share(c.explained, c.explained_se),
+                share(c.together, c.together_se),
+            ]);
+        }
+        rows.push(vec!["variation".into(), with_error(e.variation, e.variation_se)]);
         emit(&table(&rows))?;
-        let points = match e.points {
-            (fewest, most) if fewest == most => most.to_string(),
-            (fewest, most) => format!("{fewest} to {most}"),
-        };
-        talk.say(format!(
-            "sums over {} measures, {points} points on either side; every component is taken alone: shares do not add up",
-            measures.len()
-        ));
+        talk.say(draws(e.points, measures.len(), e.weighted));
+        LEGEND.iter().for_each(|line| talk.say(line));
     }
-    if e.uncertain() {
+    if e.components.iter().any(|c| c.explained.is_none()) {
         talk.warn(
-            "the noise floor is as high as what lies above it, and shares are uncertain; raise --points if the measures \
-             have more",
+            "the measures do not differ by more than 2.5 standard errors of sampling: there is no share to explain",
         );
     }
+    for (k, _) in e.components.iter().enumerate().filter(|(_, c)| !c.distinguishable()) {
+        talk.warn(format!("the explained share of component {} is not distinguishable from none", k + 1));
+    }
     if e.unconverged > 0 {
-        talk.warn(format!("{} projections or divergences did not reach their tolerance", e.unconverged));
+        talk.warn(format!("{} projections or solves did not reach their tolerance", e.unconverged));
         return Ok(Exit::NotConverged);
     }
     Ok(Exit::Done)

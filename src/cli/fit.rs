@@ -2,7 +2,7 @@
 
 use super::args::{Fit as Arguments, Orthogonality, Preset};
 use super::device::place;
-use super::output::{Reporter, component, components};
+use super::output::{LEGEND, Reporter, component, components, draws};
 use super::progress::Progress;
 use super::resume::{Run, prepare};
 use super::stop::on_stop;
@@ -129,6 +129,10 @@ fn report(
         }));
     }
     out.emit(&components(model));
+    if let Some(first) = model.components.first() {
+        talk.say(draws(first.points, model.names.len(), first.weighted));
+        LEGEND.iter().for_each(|line| talk.say(line));
+    }
     out.emit(&files.text());
     talk.say(format!("{seconds:.1} s"));
     if let Some(directory) = args.resume.as_ref().or(args.checkpoint.as_ref()).filter(|_| files.model.is_some()) {

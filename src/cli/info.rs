@@ -77,6 +77,9 @@ fn clouds(model: &Model<f32>, json: bool) -> Result<Exit> {
     }
     text += "times are arc lengths in units of the data; costs are sums of squared distances\n\n";
     text += &components(model);
+    if model.components.iter().any(|c| c.variation.is_nan()) {
+        text += "costs and shares are of format 1.0, with the noise of sampling in them; evaluate measures anew for others\n";
+    }
     for (k, c) in model.components.iter().enumerate() {
         for warning in &c.warnings {
             text += &format!("component {}: {warning}\n", k + 1);

@@ -59,15 +59,24 @@ pub fn matrix(values: &[f64], columns: usize) -> Value {
 pub fn component(c: &Component<f32>) -> Value {
     json!({
         "cost": finite(c.cost),
+        "cost_se": finite(c.cost_se),
+        "variation": finite(c.variation),
+        "variation_se": finite(c.variation_se),
         "noise_floor": finite(c.noise_floor),
-        "barycentre_cost": finite(c.barycentre_cost),
         "explained": c.explained,
+        "explained_se": c.explained_se,
+        "explained_se_population": c.explained_se_population,
+        "together": c.together,
+        "together_se": c.together_se,
+        "points": {"fewest": c.points.0, "most": c.points.1},
+        "weighted": c.weighted,
         "interval": [finite(c.interval.0), finite(c.interval.1)],
         "interval_samples": c.interval_samples,
         "meeting": c.meeting.map(|(old, new)| [old, new]),
         "intersection": c.intersection,
         "orthogonality": c.orthogonality,
         "times": c.times,
+        "time_se": c.time_se,
         "residuals": c.residuals,
         "clipped": c.clipped,
         "unconverged": c.unconverged,
@@ -115,6 +124,44 @@ pub fn percent(share: Option<f64>) -> String {
     share.map_or("-".into(), |s| format!("{:.1} %", 100.0 * s))
 }
 
+/// A number and its standard error, to the digits that the error leaves; `-` where there is none.
+pub fn with_error(value: f64, error: f64) -> String {
+    if !(value.is_finite() && error.is_finite() && error > 0.0) {
+        return short(value);
+    }
+    let digits = 1 - error.log10().floor() as i32;
+    if !(-4..=8).contains(&digits) || value.abs() >= 1e7 {
+        return format!("{} ± {}", short(value), short(error));
+    }
+    format!("{value:.0$} ± {error:.0$}", digits.max(0) as usize)
+}
+
+/// A share and its standard error, in per cent.
+pub fn share(share: Option<f64>, error: Option<f64>) -> String {
+    match (share, error) {
+        (Some(s), Some(e)) => format!("{:.1} ± {:.1} %", 100.0 * s, 100.0 * e),
+        _ => percent(share),
+    }
+}
+
+/// What the columns of costs and shares mean, in a line each.
+pub const LEGEND: [&str; 3] = [
+    "cost ±: squared distance of the measures to the component, the noise of sampling taken out, and its standard error",
+    "variation: the same for the best single point; explained ±: 1 - cost/variation; together: all components so far",
+    "-: the measures do not differ by more than 2.5 standard errors of sampling",
+];
+
+/// How many points were drawn, and how.
+pub fn draws((fewest, most): (usize, usize), measures: usize, weighted: usize) -> String {
+    let points = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    let how = match weighted {
+        0 => "halves of every measure, as samples of a law".to_string(),
+        all if all == measures => "drawn by weight, with replacement".to_string(),
+        some => format!("{some} measures drawn by weight, with replacement, the others as samples of a law"),
+    };
+    format!("sums over {measures} measures, {points} points on either side, {how}")
+}
+
 /// Columns padded to their widest entry, numbers to the right.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -138,16 +185,16 @@ pub fn table(rows: &[Vec<String>]) -> String {
 /// The components of a model as people read them.
 pub fn components(model: &Model<f32>) -> String {
     let head =
-        ["component", "cost", "explained", "noise floor", "barycentre", "interval", "I", "O", "clipped", "start"];
+        ["component", "cost ±", "variation", "explained ±", "together", "interval", "I", "O", "clipped", "start"];
     let mut rows = vec![head.map(String::from).to_vec()];
     for (k, c) in model.components.iter().enumerate() {
         let optional = |v: Option<f64>| v.map_or("-".into(), short);
         rows.push(vec![
             (k + 1).to_string(),
-            short(c.cost),
-            percent(c.explained),
-            short(c.noise_floor),
-            short(c.barycentre_cost),
+            with_error(c.cost, c.cost_se),
+            if c.variation.is_nan() { "-".into() } else { short(c.variation) },
+            share(c.explained, c.explained_se),
+            percent(c.together),
             format!("({}, {})", short(c.interval.0), short(c.interval.1)),
             optional(c.intersection),
             optional(c.orthogonality),
@@ -180,6 +227,23 @@ mod tests {
         for (value, text) in [(0.1, "0.1"), (-0.0, "-0"), (1e300, "1e300"), (-1.25e-7, "-1.25e-7"), (f64::NAN, "NaN")] {
             assert_eq!(exact(value), text);
         }
+    }
+
+    #[test]
+    fn errors_decide_the_digits() {
+        for (value, error, text) in [
+            (2.956_31, 0.012_34, "2.956 ± 0.012"),
+            (-0.001_2, 0.004, "-0.0012 ± 0.0040"),
+            (123_456.7, 231.0, "123457 ± 231"),
+            (1.5e-9, 1e-12, "1.500e-9 ± 1.000e-12"),
+            (0.25, 0.0, "0.25"),
+            (f64::NAN, 1.0, "nan"),
+            (0.5, f64::NAN, "0.5"),
+        ] {
+            assert_eq!(with_error(value, error), text);
+        }
+        assert_eq!(share(Some(0.123), Some(0.02)), "12.3 ± 2.0 %");
+        assert_eq!((share(Some(0.5), None), share(None, None)), ("50.0 %".into(), "-".into()));
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn clouds(path: &Path, model: &Model<f32>, title: String) -> Result<()> {
     let strips = components.map(|(k, c)| {
         // The same points of ρ in every panel, so that mass can be followed.
         let shown = |time| Ok(Shown::Points(model.sample(k + 1, time, POINTS, model.seed, true)?));
-        strip(k, c.explained, &c.times, &shown)
+        strip(k, (c.explained, c.explained_se), &c.times, &shown)
     });
     let strips = strips.collect::<Result<Vec<_>>>()?;
     let marks = marks(&model.names, &model.components[0].times, model.components.get(1).map(|c| &c.times[..]));
@@ -74,7 +74,7 @@ pub fn gaussians(path: &Path, model: &gaussian::Model, set: &Gaussians, title: S
             let (mean, covariance) = model.inverse_transform(k + 1, time, true)?;
             Ok(Shown::Gaussian { mean, covariance })
         };
-        strip(k, c.explained, &c.times, &shown)
+        strip(k, (c.explained, None), &c.times, &shown)
     });
     let strips = strips.collect::<Result<Vec<_>>>()?;
     let marks = marks(&model.names, &model.components[0].times, model.components.get(1).map(|c| &c.times[..]));
@@ -97,14 +97,19 @@ fn span(times: &[f64]) -> (f64, f64) {
 }
 
 /// Equal steps over the span of the training times.
-fn strip(k: usize, explained: Option<f64>, times: &[f64], shown: &dyn Fn(f64) -> Result<Shown>) -> Result<Strip> {
+fn strip(
+    k: usize,
+    (explained, explained_se): (Option<f64>, Option<f64>),
+    times: &[f64],
+    shown: &dyn Fn(f64) -> Result<Shown>,
+) -> Result<Strip> {
     let (low, high) = span(times);
     let panel = |p: usize| {
         let time = low + (high - low) * p as f64 / (PANELS - 1) as f64;
         Ok(Panel { time, shown: shown(time)? })
     };
     let panels = (0..PANELS).map(panel).collect::<Result<Vec<_>>>()?;
-    Ok(Strip { component: k + 1, explained, panels })
+    Ok(Strip { component: k + 1, explained, explained_se, panels })
 }
 
 fn marks(names: &[String], first: &[f64], second: Option<&[f64]>) -> Vec<Mark> {

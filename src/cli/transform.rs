@@ -12,6 +12,8 @@ use wgpca::{Measure, Result};
 /// Where a measure projects on a component.
 struct Foot {
     time: f64,
+    /// Standard error of the time, for clouds; none if it is not known.
+    error: Option<Option<f64>>,
     residual: f64,
     at_end: bool,
     settled: bool,
@@ -19,8 +21,11 @@ struct Foot {
 
 pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
     let (components, names, rows) = project(args, talk)?;
+    let errors = rows.iter().flatten().any(|p| p.error.is_some());
+    let error = |k| if errors { format!(",t{k}_se") } else { String::new() };
     let mut text = String::from("name");
     (1..=components).for_each(|k| write!(text, ",t{k},residual{k}").expect("a string takes everything"));
+    (1..=components).for_each(|k| text += &error(k));
     text.push('\n');
     let (mut open, mut ends) = (0, vec![0; components]);
     for (name, row) in names.iter().zip(&rows) {
@@ -28,6 +33,10 @@ pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
         for (p, ends) in row.iter().zip(&mut ends) {
             write!(text, ",{},{}", exact(p.time), exact(p.residual)).expect("a string takes everything");
             *ends += usize::from(p.at_end);
+        }
+        // Behind all others, so that columns keep their places.
+        for error in row.iter().filter_map(|p| p.error) {
+            write!(text, ",{}", error.map_or(String::new(), exact)).expect("a string takes everything");
         }
         text.push('\n');
         open += usize::from(row.iter().any(|p| !p.settled));
@@ -55,7 +64,7 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
             let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
             let foot = |p: wgpca::gpca::Projection| {
                 let settled = p.status == Status::Converged;
-                Foot { time: p.time, residual: p.residual, at_end: p.at_end, settled }
+                Foot { time: p.time, error: Some(p.time_se), residual: p.residual, at_end: p.at_end, settled }
             };
             let (mut projector, said) = projector(&model, &measures, args.device)?;
             let rows = pool.run(|| projector.transform(&measures))?;
@@ -70,6 +79,7 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
             let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
             let foot = |p: wgpca::gaussian::Projection| Foot {
                 time: p.time,
+                error: None,
                 residual: p.residual,
                 at_end: p.clipped,
                 settled: true,

@@ -3,6 +3,7 @@
 use super::evaluate::Curve;
 use super::geodesic::Geodesic;
 use super::interval::Interval;
+use super::shares::Projected;
 
 /// How the training of a component ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +60,51 @@ pub struct Component<T> {
     pub intersection: Option<f64>,
     /// See `intersection`.
     pub orthogonality: Option<f64>,
-    /// `Σ_i min_t S_ε(μ(t), ν_i)` on fresh samples of [`Settings::evaluation_points`](super::Settings) points, or of half
-    /// of the points of a smaller measure.
+    /// Standard errors of the times, as far as they come from the points of the measures: none for a measure whose
+    /// weights count. Empty in a model of format 1.0.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub time_se: Vec<Option<f64>>,
+    /// Squared distance of the measures to the component, summed, with the noise of sampling taken out
+    /// ([`Share::cost`](super::Share)).
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub cost: f64,
-    /// The same between two independent samples of each measure: the scale of what sampling alone costs.
+    /// Standard error of the cost. This and all that a model of format 1.0 lacks is NaN or none there.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one", default = "unknown"))]
+    pub cost_se: f64,
+    /// The same distance to the best single point of the first component: what there is to explain.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one", default = "unknown"))]
+    pub variation: f64,
+    /// Standard error of the variation.
+    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one", default = "unknown"))]
+    pub variation_se: f64,
+    /// `Σ_i S_ε` between two independent samples of each measure: the scale of the noise that was taken out.
     #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
     pub noise_floor: f64,
-    /// The same for the barycentre alone, with as many points.
-    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
-    pub barycentre_cost: f64,
-    /// (barycentre cost − cost) / (barycentre cost − noise floor); none if the measures do not differ beyond noise.
+    /// 1 − cost / variation; none if the variation is below 2.5 of its standard errors.
     pub explained: Option<f64>,
+    /// Standard error of the share, for these measures.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub explained_se: Option<f64>,
+    /// Standard error of the share if the measures themselves are a sample of a population.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub explained_se_population: Option<f64>,
+    /// Share explained by this component and all before it.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub together: Option<f64>,
+    /// Its standard error.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub together_se: Option<f64>,
+    /// Fewest and most points of the samples behind these numbers.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub points: (usize, usize),
+    /// Measures whose weights count: they are drawn from with replacement, all others are samples, drawn from without.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub weighted: usize,
     /// Share of the (step, measure) pairs of the training whose time was clipped to the interval.
     pub clipped: f64,
     /// Share of the training's Sinkhorn solves that did not reach their tolerance.
     pub unconverged: f64,
-    /// Solves behind the times and the three costs that did not reach their tolerance.
+    /// Solves behind the times, their errors and the costs that did not reach their tolerance.
     #[cfg_attr(feature = "io", serde(default))]
     pub open_solves: usize,
     /// Starts that were tried, with the cost that each reached on the fixed, even points on which states are compared
@@ -102,15 +131,22 @@ impl<T> Component<T> {
     pub(crate) fn curve(&self) -> Curve<'_, T> {
         Curve { geodesic: &self.geodesic, interval: &self.frame_interval, span: self.frame_span }
     }
+
+    /// With its measures, in the order of the engine and the units of the frame.
+    pub(crate) fn projected(&self, order: &[usize], scale: f64) -> Projected<'_, T> {
+        // A checkpoint of format 1.0 has no errors.
+        let error = |&i: &usize| self.time_se.get(i).copied().flatten().map_or(0.0, |se| (se / scale).powi(2));
+        Projected {
+            geodesic: &self.geodesic,
+            times: order.iter().map(|&i| self.times[i] / scale).collect(),
+            errors: order.iter().map(error).collect(),
+            meeting: self.meeting.map_or(0.0, |(_, here)| here / scale),
+        }
+    }
 }
 
-/// Whether the floor hides most of what a share is taken of.
-pub(crate) fn drowned(floor: f64, barycentre: f64) -> bool {
-    !(barycentre >= 2.0 * floor)
-}
-
-/// (barycentre − cost) / (barycentre − floor), if the denominator is more than rounding.
-pub(crate) fn explained(cost: f64, floor: f64, barycentre: f64) -> Option<f64> {
-    let span = barycentre - floor;
-    (span > 1e-6 * barycentre.abs()).then(|| (barycentre - cost) / span)
+/// What a model of format 1.0 does not say.
+#[cfg(feature = "io")]
+fn unknown() -> f64 {
+    f64::NAN
 }

@@ -45,7 +45,8 @@ impl<T: Real> Data<T> {
         let sorted: Vec<&Measure> = order.iter().map(|&i| &canonical[i]).collect();
         let weights: Vec<f64> = order.iter().map(|&i| weights[i]).collect();
         let frame = if normalise { Frame::of(&sorted, &weights) } else { Frame::identity(first.dim()) };
-        let sources: Vec<Source<T>> = Source::all(&sorted, &frame);
+        let given = |(source, &i): (Source<T>, &usize)| source.given_as(&measures[i]);
+        let sources: Vec<Source<T>> = Source::all(&sorted, &frame).into_iter().zip(&order).map(given).collect();
         for (source, measure) in sources.iter().zip(&sorted) {
             if !source.points.coords().iter().all(|v| v.is_finite()) {
                 let problem = format!("a coordinate is beyond the range of {}; scale the data", T::NAME);

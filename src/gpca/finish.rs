@@ -1,6 +1,6 @@
 //! From a trained state to a component: unit speed, interval, times, sign, cost, warnings.
 
-use super::component::{Component, FitStatus, drowned, explained};
+use super::component::{Component, FitStatus};
 use super::constraint::Earlier;
 use super::data::Data;
 use super::evaluate::{Curve, Measures};
@@ -9,6 +9,7 @@ use super::position::Trained;
 use super::projection::Foot;
 use super::samples::{Samples, reference};
 use super::settings::{Orthogonality, Settings};
+use super::shares::{Baseline, Projected, RESOLVED, Share, Yardstick};
 use super::state::{GAUGE, State};
 use crate::error::Result;
 use crate::ot::{Points, Sinkhorn, Solves, Status};
@@ -34,8 +35,9 @@ pub(crate) fn finish<T: Real>(
     trained: Vec<Trained<T>>,
     data: &Data<T>,
     settings: &Settings,
+    finished: &[Component<T>],
     earlier: &[Earlier<T>],
-    barycentre: &[T],
+    baseline: &mut Option<Baseline>,
     solves: &mut dyn Solves<T>,
 ) -> Result<Component<T>> {
     let (n, d, scale) = (data.sources.len(), data.dim, data.frame.scale);
@@ -58,10 +60,12 @@ pub(crate) fn finish<T: Real>(
     let epsilon = |y: &Points<T>| data.epsilon(&settings.sinkhorn.epsilon, y);
     let mut measures = Measures {
         sources: &data.sources,
+        weights: &data.weights,
         epsilon: &epsilon,
         sinkhorn: &sinkhorn,
         seed,
         points: settings.projection_points,
+        variance: data.variance,
         solves,
     };
 
@@ -79,18 +83,38 @@ pub(crate) fn finish<T: Real>(
         (feet, interval, span) = project(&state)?;
     }
 
-    // The cost on fresh samples, beside the floor and the barycentre.
-    let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
-    let sums = measures.evaluate(&[curve], barycentre, settings.evaluation_points)?;
-    let (cost, noise_floor, barycentre_cost) = (sums.costs[0] * unit, sums.noise_floor * unit, sums.barycentre * unit);
-
     let tie = (!earlier.is_empty()).then(|| tie(&state, &interval, earlier, &x, settings));
+    // What it explains, at these times.
+    let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
+    let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+    let errors = measures.time_errors(&curve, &times)?;
+    let mut projected: Vec<Projected<'_, T>> = finished.iter().map(|c| c.projected(&data.order, scale)).collect();
+    projected.push(Projected {
+        geodesic: &state.geodesic,
+        times,
+        errors: errors.iter().map(|e| e.map_or(0.0, |e| e.variance)).collect(),
+        meeting: tie.map_or(0.0, |t| t.meeting[1]),
+    });
+    let yardstick = match baseline.take() {
+        Some(known) => Yardstick::Known(known),
+        None => {
+            let first = finished.first().map_or(curve, Component::curve);
+            Yardstick::At(measures.single(&targets, &first, &projected[0].times)?)
+        }
+    };
+    let found = measures.shares(&projected, finished.len(), yardstick, settings.evaluation_points)?;
+    let explained = found.shares[0].in_units(unit);
+
     let mut order_times = vec![0.0; n];
     let mut residuals = vec![0.0; n];
-    for (foot, &place) in feet.iter().zip(&data.order) {
+    let mut time_se = vec![None; n];
+    for ((foot, error), &place) in feet.iter().zip(&errors).zip(&data.order) {
         order_times[place] = foot.time * scale;
         residuals[place] = foot.value * unit;
+        time_se[place] = error.map(|e| e.variance.sqrt() * scale);
     }
+    let open = feet.iter().filter(|f| f.report.status != Status::Converged).count()
+        + errors.iter().flatten().filter(|e| e.report.status != Status::Converged).count();
     let counts = kept.counts;
     let share = |k: usize| if counts.visits > 0 { k as f64 / counts.visits as f64 } else { 0.0 };
     let mut component = Component {
@@ -101,13 +125,22 @@ pub(crate) fn finish<T: Real>(
         orthogonality: tie.map(|t| t.orthogonality),
         times: order_times,
         residuals,
-        explained: explained(cost, noise_floor, barycentre_cost),
-        cost,
-        noise_floor,
-        barycentre_cost,
+        time_se,
+        cost: explained.cost,
+        cost_se: explained.cost_se,
+        variation: found.variation.value * unit,
+        variation_se: found.variation.se * unit,
+        noise_floor: found.noise_floor * unit,
+        explained: explained.explained,
+        explained_se: explained.explained_se,
+        explained_se_population: explained.explained_se_population,
+        together: explained.together,
+        together_se: explained.together_se,
+        points: found.draws.range(),
+        weighted: found.draws.weighted,
         clipped: share(counts.clipped),
         unconverged: share(counts.unconverged),
-        open_solves: feet.iter().filter(|f| f.report.status != Status::Converged).count() + sums.unconverged,
+        open_solves: open + found.open,
         starts,
         start_cost: kept.start_cost * unit,
         spectrum: kept.spectrum,
@@ -120,7 +153,8 @@ pub(crate) fn finish<T: Real>(
         frame_span: span,
         geodesic: state.geodesic,
     };
-    component.warnings = warnings(&component, &feet, counts.worst_window, moves, unit * data.variance);
+    *baseline = Some(found.baseline);
+    component.warnings = warnings(&component, &explained, &feet, counts.worst_window, moves, unit * data.variance);
     Ok(component)
 }
 
@@ -175,7 +209,14 @@ fn tie<T: Real>(state: &State<T>, interval: &Interval, earlier: &[Earlier<T>], x
 }
 
 /// What the study of convergence saw go wrong, and what a user cannot see in the numbers alone.
-fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, moves: bool, variance: f64) -> Vec<String> {
+fn warnings<T: Real>(
+    c: &Component<T>,
+    explained: &Share,
+    feet: &[Foot],
+    worst_window: f64,
+    moves: bool,
+    variance: f64,
+) -> Vec<String> {
     let mut out = vec![];
     if c.status == FitStatus::Diverged {
         out.push("training left the range of its precision and was stopped; the best state before is kept".into());
@@ -217,14 +258,15 @@ fn warnings<T: Real>(c: &Component<T>, feet: &[Foot], worst_window: f64, moves: 
         let i = c.intersection.unwrap_or_default();
         out.push(format!("it does not meet the first (I = {i:.2e}); raise lambda I or the number of steps"));
     }
-    if c.explained.is_none() {
-        out.push("the measures do not differ beyond the noise of sampling; the explained share means nothing".into());
-    } else if drowned(c.noise_floor, c.barycentre_cost) {
-        out.push(
-            "the noise floor is higher than what lies above it: the explained share is uncertain; take measures of more \
-             points, or more evaluation points if they have them"
-                .into(),
-        );
+    match c.explained {
+        None => out.push(format!(
+            "the measures do not differ by more than {RESOLVED} standard errors of sampling: there is no share to explain; \
+             measures of more points, or more measures, may tell"
+        )),
+        Some(_) if !explained.distinguishable() => {
+            out.push("its explained share is not distinguishable from none: it is below two standard errors".into());
+        }
+        Some(_) => {}
     }
     out
 }

@@ -127,7 +127,7 @@ impl<T: Real> Fit<T> {
             #[cfg(feature = "io")]
             fingerprint: super::position::fingerprint(measures),
             names: measures.iter().map(|m| m.name().to_string()).collect(),
-            position: Position { components: vec![], trained: vec![], training: None },
+            position: Position { components: vec![], trained: vec![], training: None, baseline: None },
             barycentre: None,
             earlier: vec![],
             engine: Box::new(Cpu),
@@ -382,10 +382,12 @@ impl<T: Real> Fit<T> {
         // A NaN, of either sign, is the worst.
         let key = |start: &Trained<T>| if start.best.cost.is_nan() { f64::INFINITY } else { start.best.cost };
         trained.sort_by(|a, b| key(a).total_cmp(&key(b)));
-        self.barycentre()?;
-        let Fit { data, settings, earlier, engine, barycentre, cancel, .. } = self;
-        let cloud = barycentre.as_deref().unwrap_or_default();
-        let component = finish(trained, data, settings, earlier, cloud, &mut *solves(&**engine, cancel))?;
+        let Fit { data, settings, earlier, engine, position, cancel, .. } = self;
+        // The position stays as it is if this ends early.
+        let mut baseline = position.baseline.clone();
+        let solves = &mut *solves(&**engine, cancel);
+        let component = finish(trained, data, settings, &position.components, earlier, &mut baseline, solves)?;
+        self.position.baseline = baseline;
         self.position.trained.clear();
         self.position.components.push(component);
         self.see_earlier();
@@ -402,7 +404,8 @@ impl<T: Real> Fit<T> {
         }
         let cloud = self.barycentre()?.clone();
         let Fit { position, data, names, settings, warnings, .. } = self;
-        let model = Model::new(position.components, data.frame, data.variance, cloud, names, &settings);
+        let single = position.baseline.map(|b| b.time * data.frame.scale);
+        let model = Model::new(position.components, single, data.frame, data.variance, cloud, names, &settings);
         Ok(Model { warnings, ..model })
     }
 

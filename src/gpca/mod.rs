@@ -1,10 +1,12 @@
 //! Geodesic PCA of general measures (GPCAgen).
 
+mod approach;
 pub(crate) mod chunk;
 mod component;
 mod constraint;
 mod data;
 mod evaluate;
+mod excess;
 mod finish;
 mod fit;
 mod frame;
@@ -18,6 +20,7 @@ mod projector;
 mod regression;
 mod samples;
 mod settings;
+mod shares;
 mod source;
 pub(crate) mod spectrum;
 mod state;
@@ -38,6 +41,7 @@ pub use model::Model;
 pub(crate) use position::{Kept, Position, Trained, Training};
 pub use projector::{Evaluation, Projection, Projector};
 pub use settings::*;
+pub use shares::Share;
 #[cfg(any(feature = "io", feature = "cuda"))]
 pub(crate) use state::State;
 pub use step::Outcome;

@@ -23,6 +23,10 @@ pub struct Model<T> {
     pub names: Vec<String>,
     /// Where the engine's normalised frame lies.
     pub frame: Frame,
+    /// Time on the first component of the best single point for the training measures: what variation is measured from.
+    /// None in a model of format 1.0; there the mean of the times stands in.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub single: Option<f64>,
     /// Particles of the training measures' barycentre, N × d, in the frame.
     #[cfg_attr(feature = "io", serde(skip))]
     pub(crate) barycentre: Vec<T>,
@@ -45,6 +49,7 @@ pub struct Model<T> {
 impl<T: Real> Model<T> {
     pub(crate) fn new(
         components: Vec<Component<T>>,
+        single: Option<f64>,
         frame: Frame,
         variance: f64,
         barycentre: Vec<T>,
@@ -54,7 +59,19 @@ impl<T: Real> Model<T> {
         let sinkhorn = final_sinkhorn(&settings.sinkhorn);
         let Settings { preset, seed, projection_points, .. } = *settings;
         let warnings = vec![];
-        Model { components, names, frame, barycentre, variance, sinkhorn, projection_points, warnings, preset, seed }
+        Model {
+            components,
+            single,
+            names,
+            frame,
+            barycentre,
+            variance,
+            sinkhorn,
+            projection_points,
+            warnings,
+            preset,
+            seed,
+        }
     }
 
     /// Dimension d of the space.
@@ -133,7 +150,9 @@ impl<T: Real> Model<T> {
         widen(&out).iter().enumerate().map(|(i, v)| centre[i % d] + scale * v).collect()
     }
 
-    /// What every component costs on these measures, with `points` samples on either side.
+    /// What every component explains of the variation of these measures, over draws of at most `points` points. Measures
+    /// of equal weights count as samples: they are drawn from without replacement, halves against halves. Where weights
+    /// differ the measure is what is meant, and draws are with replacement. The seed of the draws is [`Model::seed`].
     ///
     /// # Errors
     /// As [`Model::transform`], and [`Error::Parameter`] for fewer than two points.
@@ -172,10 +191,19 @@ impl<T: Real> Model<T> {
             meeting: c.meeting,
             intersection: c.intersection,
             orthogonality: c.orthogonality,
+            time_se: c.time_se.clone(),
             cost: c.cost,
+            cost_se: c.cost_se,
+            variation: c.variation,
+            variation_se: c.variation_se,
             noise_floor: c.noise_floor,
-            barycentre_cost: c.barycentre_cost,
             explained: c.explained,
+            explained_se: c.explained_se,
+            explained_se_population: c.explained_se_population,
+            together: c.together,
+            together_se: c.together_se,
+            points: c.points,
+            weighted: c.weighted,
             clipped: c.clipped,
             unconverged: c.unconverged,
             open_solves: c.open_solves,
@@ -189,6 +217,7 @@ impl<T: Real> Model<T> {
         };
         Model {
             components: self.components.iter().map(component).collect(),
+            single: self.single,
             names: self.names.clone(),
             frame: self.frame.clone(),
             barycentre: cast(&widen(&self.barycentre)),

@@ -1,6 +1,7 @@
 //! Where a fit stands: all that a checkpoint holds.
 
 use super::component::{Component, FitStatus};
+use super::shares::Baseline;
 use super::state::State;
 use super::step::Outcome;
 
@@ -85,6 +86,9 @@ pub(crate) struct Position<T> {
     /// Starts of the present component that are done.
     pub trained: Vec<Trained<T>>,
     pub training: Option<Training<T>>,
+    /// The yardstick of explained shares, once the first component is finished.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub baseline: Option<Baseline>,
 }
 
 #[cfg(feature = "io")]

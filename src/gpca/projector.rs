@@ -1,10 +1,11 @@
 //! Projecting measures on a fitted model: times, residuals, scores, costs.
 
-use super::component::{Component, drowned, explained};
+use super::approach::TimeError;
 use super::data::{epsilon, same_dimension};
-use super::evaluate::{Curve, Measures, Sums};
+use super::evaluate::Measures;
 use super::model::Model;
 use super::projection::Foot;
+use super::shares::{Projected, Share, Yardstick};
 use super::source::{Source, canonical};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -17,6 +18,9 @@ use crate::real::Real;
 pub struct Projection {
     /// The time nearest to the measure.
     pub time: f64,
+    /// Standard error of the time, as far as it comes from the points of the measure; none if its weights count, when it
+    /// is no sample.
+    pub time_se: Option<f64>,
     /// S_ε between the component at that time and the measure: a squared distance. The sum over the training measures
     /// is a cost.
     pub residual: f64,
@@ -26,29 +30,24 @@ pub struct Projection {
     pub status: Status,
 }
 
-/// What components cost on given measures.
+/// What components explain of the variation of given measures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// `Σ_i min_t S_ε(μ_k(t), ν_i)` of each component.
-    pub costs: Vec<f64>,
-    /// Explained share of each component: (barycentre − cost) / (barycentre − floor).
-    pub explained: Vec<Option<f64>>,
-    /// The same sum between two independent samples of each measure.
+    /// Each component, and all up to it.
+    pub components: Vec<Share>,
+    /// Squared distance of the measures to the best single point of the training, on the first component, summed, with
+    /// the noise of sampling taken out: what there is to explain.
+    pub variation: f64,
+    /// Standard error of the variation.
+    pub variation_se: f64,
+    /// `Σ_i S_ε` between two independent samples of each measure: the scale of the noise that was taken out.
     pub noise_floor: f64,
-    /// The same sum for the training barycentre alone.
-    pub barycentre_cost: f64,
-    /// Points on either side of a solve: as many as were asked for, or half of the points of a smaller measure, since the
-    /// noise floor needs two samples. (fewest, most) over the measures.
+    /// Fewest and most points of a draw: as many as were asked for, or half of the points of a smaller sample.
     pub points: (usize, usize),
-    /// Solves that did not converge.
+    /// Measures whose weights count: they are drawn from with replacement, all others without.
+    pub weighted: usize,
+    /// Projections and solves that did not converge.
     pub unconverged: usize,
-}
-
-impl Evaluation {
-    /// Whether the noise floor is higher than what lies above it: shares are then uncertain.
-    pub fn uncertain(&self) -> bool {
-        drowned(self.noise_floor, self.barycentre_cost)
-    }
 }
 
 /// A model and who solves for it: what [`Model::on`] gives. A [`Model`] projects on the CPU by itself.
@@ -80,9 +79,14 @@ impl<'a, T: Real> Projector<'a, T> {
         self.among(&sources, |measures| {
             let targets = measures.targets()?;
             for c in &model.components {
-                for (row, Foot { time, value, report }) in out.iter_mut().zip(measures.project(&targets, &c.curve())?) {
+                let feet = measures.project(&targets, &c.curve())?;
+                let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+                let errors = measures.time_errors(&c.curve(), &times)?;
+                for ((row, Foot { time, value, report }), error) in out.iter_mut().zip(feet).zip(errors) {
+                    let report = error.map_or(report, |e| report.and(e.report));
                     row.push(Projection {
                         time: time * scale,
+                        time_se: error.map(|e| e.variance.sqrt() * scale),
                         residual: value * unit,
                         at_end: c.frame_interval.at_end(time),
                         status: report.status,
@@ -112,14 +116,39 @@ impl<'a, T: Real> Projector<'a, T> {
         }
         let model = self.model;
         let sources = sources(model, measures)?;
-        let curves: Vec<Curve<'_, T>> = model.components.iter().map(Component::curve).collect();
-        let sums = self.among(&sources, |measures| measures.evaluate(&curves, &model.barycentre, points))?;
-        let unit = model.frame.scale.powi(2);
-        let (noise_floor, barycentre_cost) = (sums.noise_floor * unit, sums.barycentre * unit);
-        let costs: Vec<f64> = sums.costs.iter().map(|c| c * unit).collect();
-        let explained = costs.iter().map(|&c| explained(c, noise_floor, barycentre_cost)).collect();
-        let Sums { points, unconverged, .. } = sums;
-        Ok(Evaluation { costs, explained, noise_floor, barycentre_cost, points, unconverged })
+        let scale = model.frame.scale;
+        let single = model.single.unwrap_or_else(|| {
+            let times = &model.components[0].times;
+            times.iter().sum::<f64>() / times.len() as f64
+        });
+        let (found, open) = self.among(&sources, |measures| {
+            let (targets, mut open) = (measures.targets()?, 0);
+            let mut projected = vec![];
+            for c in &model.components {
+                let feet = measures.project(&targets, &c.curve())?;
+                let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+                let errors = measures.time_errors(&c.curve(), &times)?;
+                open += feet.iter().filter(|f| f.report.status != Status::Converged).count()
+                    + errors.iter().flatten().filter(|e| e.report.status != Status::Converged).count();
+                projected.push(Projected {
+                    geodesic: &c.geodesic,
+                    times,
+                    errors: errors.iter().map(|e: &Option<TimeError>| e.map_or(0.0, |e| e.variance)).collect(),
+                    meeting: c.meeting.map_or(0.0, |(_, here)| here / scale),
+                });
+            }
+            Ok((measures.shares(&projected, 0, Yardstick::At(single / scale), points)?, open))
+        })?;
+        let unit = scale * scale;
+        Ok(Evaluation {
+            components: found.shares.into_iter().map(|share| share.in_units(unit)).collect(),
+            variation: found.variation.value * unit,
+            variation_se: found.variation.se * unit,
+            noise_floor: found.noise_floor * unit,
+            points: found.draws.range(),
+            weighted: found.draws.weighted,
+            unconverged: found.open + open,
+        })
     }
 
     fn among<R>(&mut self, sources: &[Source<T>], work: impl FnOnce(&mut Measures<'_, T>) -> Result<R>) -> Result<R> {
@@ -127,10 +156,12 @@ impl<'a, T: Real> Projector<'a, T> {
         let epsilon = |y: &Points<T>| epsilon(&sinkhorn.epsilon, frame, *variance, y);
         work(&mut Measures {
             sources,
+            weights: &vec![1.0; sources.len()],
             epsilon: &epsilon,
             sinkhorn,
             seed: *seed,
             points: *projection_points,
+            variance: *variance,
             solves: &mut *self.solves,
         })
     }
@@ -148,7 +179,8 @@ fn sources<T: Real>(model: &Model<T>, measures: &[Measure]) -> Result<Vec<Source
         return Err(Error::points(first.name(), problem));
     }
     let canonical: Vec<Measure> = measures.iter().map(canonical).collect();
-    let sources: Vec<Source<T>> = Source::all(&canonical.iter().collect::<Vec<_>>(), &model.frame);
+    let sources = Source::all(&canonical.iter().collect::<Vec<_>>(), &model.frame);
+    let sources: Vec<Source<T>> = sources.into_iter().zip(measures).map(|(s, m)| s.given_as(m)).collect();
     for (source, measure) in sources.iter().zip(measures) {
         if !source.points.coords().iter().all(|v| v.is_finite()) {
             let problem = format!("a coordinate is beyond the range of {} in the model's frame", T::NAME);

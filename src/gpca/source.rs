@@ -68,7 +68,9 @@ pub(crate) struct Source<T> {
     pub cumulative: Vec<f64>,
     /// Index of its random streams: a number made of its content, so that other measures, added or left out, do not change its draws.
     pub key: u32,
-    uniform: bool,
+    /// Rows of `points`, each as often as it was given, if all points were given with equal weights: a sample of a law.
+    /// Empty if the weights count: then the measure is what is meant.
+    given: Vec<u32>,
 }
 
 impl<T: Real> Source<T> {
@@ -94,9 +96,32 @@ impl<T: Real> Source<T> {
             sum += measure.weights()[i as usize];
             sum
         });
-        let first = measure.weights()[0];
-        let uniform = measure.weights().iter().all(|w| (w / first - 1.0).abs() < 1e-12);
-        Source { cumulative: cumulative.collect(), key: content_key(measure), uniform, points: points.rows(&order) }
+        Source {
+            cumulative: cumulative.collect(),
+            key: content_key(measure),
+            given: vec![],
+            points: points.rows(&order),
+        }
+    }
+
+    /// With the points counted as they were given, before equal ones were merged: one point that occurs twice must not
+    /// turn a sample into weights. Numbers of occurrences lose their common divisor.
+    pub fn given_as(mut self, measure: &Measure) -> Self {
+        let positive = || measure.weights().iter().filter(|w| **w > 0.0);
+        let first = positive().next().copied().unwrap_or(1.0);
+        if positive().all(|w| (w / first - 1.0).abs() < 1e-12) {
+            let (n, mut before) = (positive().count() as f64, 0.0);
+            let counts = self.cumulative.iter().map(|&c| {
+                let count = (n * (c - before)).round() as usize;
+                before = c;
+                count.max(1)
+            });
+            let counts: Vec<usize> = counts.collect();
+            let divisor = counts.iter().fold(0, |a, &b| common_divisor(a, b)).max(1);
+            let rows = counts.iter().enumerate().flat_map(|(i, &k)| std::iter::repeat_n(i as u32, k / divisor));
+            self.given = rows.collect();
+        }
+        self
     }
 
     fn row(&self, i: usize) -> &[T] {
@@ -137,38 +162,45 @@ impl<T: Real> Source<T> {
         out
     }
 
-    /// How many points, at most `most`, a sample may have so that there is a second one beside it: half of the points
-    /// if they have equal weights, as many as there are if draws are from the weights.
-    pub fn sample_size(&self, most: usize) -> usize {
-        let n = self.points.len();
-        most.min(if self.uniform { n / 2 } else { n }).max(1)
+    /// Number of points of the sample that this is; none if weights count, or if there is no second point.
+    pub fn sample(&self) -> Option<usize> {
+        (self.given.len() > 1).then_some(self.given.len())
     }
 
-    /// Two samples of m points as chance gives them: disjoint if the weights are equal and the points suffice, else
-    /// independent draws.
-    pub fn two_samples(&self, stream: &mut Stream, m: usize) -> (Points<T>, Points<T>) {
+    /// How many points, at most `most`, a draw may have: half of a sample, so that a second draw can stand beside it; as
+    /// many as wanted by weights.
+    pub fn draw_size(&self, most: usize) -> usize {
+        self.sample().map_or(most, |n| most.min(n / 2))
+    }
+
+    /// Pairs of draws of m points. From a sample without replacement, one pair after the other until it is used up, then
+    /// in a new order; by weights with replacement.
+    pub fn pairs(&self, stream: &mut Stream, m: usize, count: usize) -> Vec<[Points<T>; 2]> {
         let d = self.points.dim();
-        let both = self.at_random(stream, 2 * m);
-        let (mut a, mut b) = (Points::buffer(m, d), Points::buffer(m, d));
-        let (first, second) = both.coords().split_at(m * d);
-        a.coords_mut().copy_from_slice(first);
-        b.coords_mut().copy_from_slice(second);
-        (a, b)
+        let mut order = self.given.clone();
+        let mut at = order.len();
+        let pair = |_| {
+            let mut pair = [Points::buffer(m, d), Points::buffer(m, d)];
+            if self.sample().is_none() {
+                pair.iter_mut().for_each(|p| self.draw(stream, p));
+                return pair;
+            }
+            if at + 2 * m > order.len() {
+                (at, _) = (0, stream.shuffle_front(&mut order, self.given.len()));
+            }
+            for points in &mut pair {
+                let rows = points.coords_mut().chunks_exact_mut(d).zip(&order[at..]);
+                rows.for_each(|(to, &i)| to.copy_from_slice(self.row(i as usize)));
+                at += m;
+            }
+            pair
+        };
+        (0..count).map(pair).collect()
     }
+}
 
-    /// `m` draws: distinct where equal weights and the number of points allow, else independent.
-    fn at_random(&self, stream: &mut Stream, m: usize) -> Points<T> {
-        let (n, d) = (self.points.len(), self.points.dim());
-        let mut out = Points::buffer(m, d);
-        if self.uniform && n >= m {
-            let mut order: Vec<usize> = (0..n).collect();
-            stream.shuffle_front(&mut order, m);
-            out.coords_mut().chunks_exact_mut(d).zip(order).for_each(|(to, i)| to.copy_from_slice(self.row(i)));
-        } else {
-            self.draw(stream, &mut out);
-        }
-        out
-    }
+fn common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 #[cfg(test)]
@@ -234,31 +266,62 @@ mod tests {
         assert!(errors[0] < 0.1 * errors[1], "mean square errors {errors:?}");
     }
 
+    fn source(measure: &Measure) -> Source<f64> {
+        Source::new(&canonical(measure), &Frame::identity(measure.dim())).given_as(measure)
+    }
+
     #[test]
-    fn draws_are_distinct_where_they_can_be() {
-        let points: Vec<f64> = (0..20).map(|k| k as f64).collect();
-        let measure = Measure::uniform("m", points, 1).unwrap();
-        let source: Source<f64> = Source::new(&measure, &Frame::identity(1));
+    fn draws_from_a_sample_are_disjoint_and_use_it_up() {
+        let line = source(&Measure::uniform("m", (0..20).map(f64::from).collect(), 1).unwrap());
         let mut stream = Stream::new(1, Purpose::Measure, [0; 3]);
-        let m = source.sample_size(512);
-        assert_eq!((m, source.sample_size(5)), (10, 5));
-        let (a, b) = source.two_samples(&mut stream, m);
-        let mut all = [a.coords(), b.coords()].concat();
-        all.sort_by(f64::total_cmp);
-        all.dedup();
-        assert_eq!(all.len(), 20);
-        let one: Source<f64> = Source::new(&Measure::uniform("one", vec![4.0], 1).unwrap(), &Frame::identity(1));
-        let m = one.sample_size(512);
-        assert_eq!((m, one.two_samples(&mut stream, m).1.coords()), (1, &[4.0][..]));
-        let weighted = Measure::weighted("w", vec![0.0, 1.0, 2.0], 1, vec![1.0, 1.0, 2.0]).unwrap();
-        let source: Source<f64> = Source::new(&canonical(&weighted), &Frame::identity(1));
-        assert_eq!(source.sample_size(512), 3);
-        let weighted = Measure::weighted("w", vec![0.0, 1.0], 1, vec![0.0, 1.0]).unwrap();
-        let source: Source<f64> = Source::new(&canonical(&weighted), &Frame::identity(1));
+        assert_eq!((line.sample(), line.draw_size(512), line.draw_size(5)), (Some(20), 10, 5));
+        for pairs in [line.pairs(&mut stream, 10, 1), line.pairs(&mut stream, 5, 2)] {
+            let mut all: Vec<f64> = pairs.iter().flatten().flat_map(|p| p.coords().to_vec()).collect();
+            all.sort_by(f64::total_cmp);
+            assert_eq!(all, (0..20).map(f64::from).collect::<Vec<_>>());
+        }
+        // A third pair of four does not fit in: a new order.
+        assert_eq!(line.pairs(&mut stream, 4, 3).len(), 3);
+    }
+
+    #[test]
+    fn a_repeated_point_is_drawn_as_often_as_it_was_given() {
+        let twice = source(&Measure::uniform("m", vec![0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 5.0], 1).unwrap());
+        assert_eq!((twice.sample(), twice.draw_size(512)), (Some(7), 3));
+        let mut stream = Stream::new(1, Purpose::Measure, [0; 3]);
+        let mut counts = [0; 6];
+        for pair in (0..500).flat_map(|_| twice.pairs(&mut stream, 3, 1)) {
+            let all = [pair[0].coords(), pair[1].coords()].concat();
+            let often = |v: f64| all.iter().filter(|&&x| x == v).count();
+            assert!((1..=2).contains(&often(2.0)) && often(0.0) <= 1);
+            all.iter().for_each(|&x| counts[x as usize] += 1);
+        }
+        // Six of seven a time.
+        assert!((counts[2] as f64 / 500.0 - 12.0 / 7.0).abs() < 0.1, "{counts:?}");
+        // Every point twice is every point once.
+        let same = source(&Measure::uniform("m", vec![3.0, 1.0, 2.0, 2.0, 1.0, 3.0], 1).unwrap());
+        assert_eq!(same.sample(), Some(3));
+    }
+
+    #[test]
+    fn weights_are_drawn_from_with_replacement() {
+        let mut stream = Stream::new(1, Purpose::Measure, [0; 3]);
+        let one = source(&Measure::uniform("one", vec![4.0], 1).unwrap());
+        assert_eq!((one.sample(), one.draw_size(512)), (None, 512));
+        assert_eq!(one.pairs(&mut stream, 2, 1)[0][1].coords(), [4.0, 4.0]);
+        let weighted = source(&Measure::weighted("w", vec![0.0, 1.0, 2.0], 1, vec![1.0, 1.0, 2.0]).unwrap());
+        assert_eq!((weighted.sample(), weighted.draw_size(512)), (None, 512));
+        let pair = &weighted.pairs(&mut stream, 512, 1)[0];
+        let share = pair[0].coords().iter().filter(|&&v| v == 2.0).count() as f64 / 512.0;
+        assert!((share - 0.5).abs() < 0.1, "{share}");
+        // A weight of 0 is absence: what is left has equal weights.
+        let rest = source(&Measure::weighted("w", vec![0.0, 1.0, 2.0], 1, vec![0.0, 1.0, 1.0]).unwrap());
+        assert_eq!(rest.sample(), Some(2));
         let mut out = Points::buffer(8, 1);
-        source.draw(&mut stream, &mut out);
+        let last = source(&Measure::weighted("w", vec![0.0, 1.0], 1, vec![0.0, 1.0]).unwrap());
+        last.draw(&mut stream, &mut out);
         assert!(out.coords().iter().all(|&v| v == 1.0));
-        source.draw_stratified(&mut stream, &mut out);
+        last.draw_stratified(&mut stream, &mut out);
         assert!(out.coords().iter().all(|&v| v == 1.0));
     }
 }

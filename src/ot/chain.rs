@@ -33,6 +33,11 @@ pub(crate) struct Answer<'a, T> {
 
 /// A chain of problems.
 pub(crate) trait Chain<T>: Send {
+    /// Of the next problem OT_ε(x, y) alone is wanted; the rest of the answer may be missing (NaN, no gradient).
+    fn crosses(&self) -> bool {
+        false
+    }
+
     /// The next problem; none at the end.
     fn pose(&mut self) -> Option<Problem<'_, T>>;
 
@@ -100,10 +105,17 @@ impl<T: Real> Memory<T> {
     fn follow(&mut self, chain: &mut dyn Chain<T>, settings: &Sinkhorn, cancel: &Cancel) {
         let Memory { solver, gradient } = self;
         while !cancel.is_cancelled() {
+            let crosses = chain.crosses();
             let Some(Problem { x, y, epsilon, near }) = chain.pose() else { return };
-            gradient.resize(x.coords().len(), T::ZERO);
             let start = if near { Guess::Kept } else { Guess::Coarse };
-            let report = solver.gradient(Task { x, y, epsilon, settings, start }, gradient);
+            let task = Task { x, y, epsilon, settings, start };
+            if crosses {
+                let (xy, report) = solver.cross_term(task);
+                chain.learn(Answer { xy, xx: f64::NAN, gradient: &[], report });
+                continue;
+            }
+            gradient.resize(x.coords().len(), T::ZERO);
+            let report = solver.gradient(task, gradient);
             let (xy, xx) = solver.cross_terms();
             chain.learn(Answer { xy, xx, gradient, report });
         }

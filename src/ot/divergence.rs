@@ -337,6 +337,30 @@ impl<T: Real> Divergences<T> {
         target_report.map_or(report, |target| report.and(target))
     }
 
+    /// OT_ε(x, y) alone.
+    pub fn cross_term(&mut self, task: Task<'_, T>) -> (f64, Report) {
+        let Task { x, y, epsilon, settings, start } = task;
+        let unit = (epsilon * std::f64::consts::LN_2).sqrt();
+        let kept = self.sound && self.unit == unit && self.kept_g.len() == y.len();
+        self.unit = unit;
+        self.centre.resize(y.dim(), 0.0);
+        mean_into(y, &mut self.centre);
+        self.x.set(x, &self.centre, 1.0 / unit);
+        self.y.set(y, &self.centre, 1.0 / unit);
+        let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
+        let (pair, memory) = (Pair { isa: Isa::best(), x: &self.x, y: &self.y }, settings.kernel_memory);
+        let report = match start {
+            Guess::Given(g) => self.cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
+            Guess::Kept if kept => self.cross.warm(pair, memory, stop, &self.kept_g, 1.0),
+            _ => self.cross.cross(pair, memory, stop),
+        };
+        self.cross.problem.unsorted(&self.y.order, &self.cross.beta, &mut self.kept_g);
+        // (x, x) was not solved.
+        self.own_kept.clear();
+        self.sound = report.status != Status::Diverged;
+        (self.ot(&self.cross, &self.x, &self.y), report)
+    }
+
     /// OT_ε(y, y) alone.
     pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
         self.unit = (epsilon * std::f64::consts::LN_2).sqrt();

@@ -57,17 +57,24 @@ impl Panel {
 pub struct Strip {
     /// The component, from 1.
     pub component: usize,
-    /// The share of the variance that it explains, 0 to 1.
+    /// The share of the variation that it explains, as a rule 0 to 1.
     pub explained: Option<f64>,
+    /// The standard error of the share.
+    pub explained_se: Option<f64>,
     /// Samples at ascending times.
     pub panels: Vec<Panel>,
 }
 
 impl Strip {
-    /// "component 1 (explained 49 %)".
+    /// "component 1 (explained 49 ± 2 %)".
     fn label(&self) -> String {
-        match self.explained {
-            Some(e) if e.is_finite() => format!("component {} (explained {})", self.component, text::percent(e)),
+        let finite = |share: Option<f64>| share.filter(|s| s.is_finite());
+        match (finite(self.explained), finite(self.explained_se)) {
+            (Some(share), Some(error)) => {
+                let (share, error) = (text::percent(share), text::percent(error));
+                format!("component {} (explained {} ± {error})", self.component, share.trim_end_matches(" %"))
+            }
+            (Some(share), None) => format!("component {} (explained {})", self.component, text::percent(share)),
             _ => format!("component {}", self.component),
         }
     }

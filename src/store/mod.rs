@@ -17,7 +17,7 @@ pub use checkpoint::{CHECKPOINT_FILE, CheckpointFacts};
 pub use lock::CheckpointLock;
 
 /// Version of the files. A reader refuses another major version and reads every minor one.
-const FORMAT: &str = "1.0";
+const FORMAT: &str = "1.1";
 
 /// The sentence about units that every file carries.
 const COST: &str =

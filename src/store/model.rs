@@ -135,8 +135,9 @@ pub(super) fn component_fault<T: Real>(c: &Component<T>, names: &[String]) -> Op
     let optional = [
         ("cost", Some(c.cost)),
         ("noise floor", Some(c.noise_floor)),
-        ("cost of the barycentre alone", Some(c.barycentre_cost)),
         ("explained share", c.explained),
+        ("standard error of the explained share", c.explained_se),
+        ("share of all components together", c.together),
         ("meeting time", c.meeting.map(|m| m.0 + m.1)),
         ("intersection term", c.intersection),
         ("orthogonality term", c.orthogonality),

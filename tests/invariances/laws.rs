@@ -15,6 +15,7 @@ fn order_of_points_and_of_measures_changes_nothing() {
     for c in &mut expected.components {
         c.times = rearranged(&c.times, &order);
         c.residuals = rearranged(&c.residuals, &order);
+        c.time_se = rearranged(&c.time_se, &order);
     }
     assert_eq!(train(&other, &settings), expected);
     let times = |measures: &[Measure]| model.transform(measures).unwrap();
@@ -59,7 +60,7 @@ fn rigid_motions_move_the_model() {
         let other = train(&measures.iter().map(|m| moved(m, map)).collect::<Vec<_>>(), &fair());
         let o = &other.components[0];
         let r = correlation(&o.times, &c.times).abs();
-        let costs = [o.cost - c.cost, o.noise_floor - c.noise_floor, o.barycentre_cost - c.barycentre_cost];
+        let costs = [o.cost - c.cost, o.noise_floor - c.noise_floor, o.variation - c.variation];
         println!(
             "{name}: correlation {r:.6}, slope {:.4}, costs {costs:.4?} apart, noise {noise:.4}, truth {:.4}",
             slope(&o.times, &c.times).abs(),
@@ -94,9 +95,9 @@ fn scaling_scales_times_and_costs() {
                 (slope(&o.times, &c.times), s),
                 (o.interval.0, s * c.interval.0),
                 (o.interval.1, s * c.interval.1),
-                (o.cost, s * s * c.cost),
+                (o.cost / c.variation, s * s * c.cost / c.variation),
                 (o.noise_floor, s * s * c.noise_floor),
-                (o.barycentre_cost, s * s * c.barycentre_cost),
+                (o.variation, s * s * c.variation),
                 (o.spectrum[0], s * s * c.spectrum[0]),
                 (o.start_cost, s * s * c.start_cost),
                 (o.explained.unwrap(), c.explained.unwrap()),
@@ -157,7 +158,7 @@ fn transform_of_a_training_measure_is_its_stored_time() {
         assert_eq!(&alone[0], row, "the others do not matter");
         assert_eq!(model.transform(&[shuffled(&measures[i], 1)]).unwrap()[0], *row);
         for (p, c) in row.iter().zip(&model.components) {
-            assert_eq!((p.time, p.residual), (c.times[i], c.residuals[i]), "measure {i}");
+            assert_eq!((p.time, p.time_se, p.residual), (c.times[i], c.time_se[i], c.residuals[i]), "measure {i}");
             assert_eq!(p.status, Status::Converged);
         }
     }
