@@ -139,10 +139,12 @@ pub struct Fit {
     /// Regularisation as a share of E|y - y'|² of each batch [default: 0.01].
     #[arg(long, value_name = "S", allow_negative_numbers = true, conflicts_with = "resume")]
     pub epsilon_scale: Option<f64>,
-    /// Marginal error at which the Sinkhorn solves of training end [default: the preset's]; a tenth of it in the end.
+    /// Marginal error at which a Sinkhorn solve of the training ends [default: the preset's]; one of the final numbers, at 1e-4
+    /// or below.
     #[arg(long, value_name = "T", allow_negative_numbers = true, conflicts_with = "resume")]
     pub tolerance: Option<f64>,
-    /// Iterations after which such a solve ends all the same [default: the preset's].
+    /// Iterations after which such a solve ends all the same [default: the preset's]; one of the final numbers, after 2000 or
+    /// more.
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "resume")]
     pub max_iterations: Option<usize>,
     /// Weight of the intersection term of later components [default: 1].

@@ -3,20 +3,24 @@
 use super::args::Evaluate;
 use super::device::{projector, refuse_gpu};
 use super::output::{emit, line, percent, short, table};
-use super::{Exit, Talk, load, pool, read_as_gaussians, read_clouds};
+use super::{Exit, Talk, ask, load, pool, read_as_gaussians, read_clouds, refuse_solves};
 use serde_json::{Value, json};
 use wgpca::store::AnyModel;
 use wgpca::{Result, gaussian, gpca};
 
 pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
     match load(&args.model)? {
-        AnyModel::Clouds(model) => clouds(&model, args, talk),
+        AnyModel::Clouds(mut model) => {
+            ask(&mut model.sinkhorn, &args.solves)?;
+            clouds(&model, args, talk)
+        }
         AnyModel::Gaussian(model) => gaussians(&model, args, talk),
     }
 }
 
 fn gaussians(model: &gaussian::Model, args: &Evaluate, talk: Talk) -> Result<Exit> {
     refuse_gpu(args.device)?;
+    refuse_solves(&args.solves)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
     let e = pool(args.threads)?.run(|| model.evaluate(&set))?;
     if args.json {
@@ -81,7 +85,10 @@ fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit>
         );
     }
     if e.unconverged > 0 {
-        talk.warn(format!("{} projections or divergences did not reach their tolerance", e.unconverged));
+        talk.warn(format!(
+            "{} projections or divergences did not reach their tolerance; raise --max-iterations or --tolerance",
+            e.unconverged
+        ));
         return Ok(Exit::NotConverged);
     }
     Ok(Exit::Done)

@@ -2,7 +2,7 @@
 
 Cost |x - y|^2 (no 1/2); OT_eps = min_P <P, C> + eps KL(P | a b^T), uniform weights.
 
-OT_eps: log-domain Sinkhorn with over-relaxation, eps halved step by step from the largest cost down, the last one to
+OT_eps: stabilised Sinkhorn with over-relaxation, eps halved step by step from the largest cost down, the last one to
 a marginal error of 1e-7. The dual value there, and the cost of the plan rounded to the marginals (Altschuler, Weed,
 Rigollet), enclose OT_eps; the script stops if they differ by more than 1e-6 of it. W_2^2: POT"s network simplex.
 
@@ -24,34 +24,48 @@ def cost(x, y):
     return ((x[:, None] - y[None]) ** 2).sum(-1)
 
 
+def rows(c, g, eps):
+    return -eps * (logsumexp((g - c) / eps, axis=1) - np.log(c.shape[1]))
+
+
 def marginal_error(c, f, g, eps):
     n, m = c.shape
     plan = np.exp((f[:, None] + g - c) / eps) / (n * m)
     return plan, np.abs(plan.sum(0) - 1 / m).sum()
 
 
+def solve(c, g, eps, tolerance, most):
+    """g at which the columns are right to the tolerance after exact rows, and the iterations."""
+    n, m = c.shape
+    for count in range(0, most, 200):
+        f = rows(c, g, eps)
+        kernel, error = marginal_error(c, f, g, eps)
+        if error < tolerance:
+            break
+        kernel *= n * m
+        u, v = np.ones(n), np.ones(m)
+        for k in range(200):
+            omega = 1.0 if k < 2 else OMEGA
+            u *= (m / (kernel @ v) / u) ** omega
+            v *= (n / (u @ kernel) / v) ** omega
+            # Absorbed before it leaves the range.
+            if max(np.abs(np.log(u)).max(), np.abs(np.log(v)).max()) > 50:
+                break
+        g = g + eps * np.log(v)
+    return g, count
+
+
 def entropic(x, y, eps):
-    """(dual value, cost of a feasible plan, iterations)."""
+    """A value between the dual one and the cost of a feasible plan."""
     c = cost(x, y)
     n, m = c.shape
-    f, g, at, count = np.zeros(n), np.zeros(m), c.max(), 0
-    while True:
-        last = at <= eps
-        at = max(at, eps)
-        for k in range(40000 if last else 400):
-            # Plain at first, as far as it is from the end.
-            omega = 1.0 if k < 5 else OMEGA
-            f += omega * (-at * (logsumexp((g - c) / at, axis=1) - np.log(m)) - f)
-            g += omega * (-at * (logsumexp((f[:, None] - c) / at, axis=0) - np.log(n)) - g)
-            count += 1
-            if k % 10 == 9:
-                exact = -at * (logsumexp((g - c) / at, axis=1) - np.log(m))
-                if marginal_error(c, exact, g, at)[1] < (1e-7 if last else 1e-4):
-                    break
-        if last:
-            break
-        at /= 2
-    f = -eps * (logsumexp((g - c) / eps, axis=1) - np.log(m))
+    g, at, count = np.zeros(m), c.max(), 0
+    while at > eps:
+        g, more = solve(c, g, at, 1e-4, 4000)
+        at, count = at / 2, count + more
+    g, more = solve(c, g, eps, 1e-7, 400000)
+    count += more
+    f = rows(c, g, eps)
     plan, error = marginal_error(c, f, g, eps)
     dual = f.mean() + g.mean() - eps * (plan.sum() - 1)
     # Scaled down to the marginals, and the rest spread as a product.

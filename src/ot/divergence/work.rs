@@ -18,6 +18,8 @@ const SHARE: f64 = 1.0 / 128.0;
 /// Iterations of a solve that is taken on for it, and how often.
 const MORE: usize = 100;
 const ROUNDS: usize = 12;
+/// An error of so many roundings is as low as it gets.
+const LEAST: f64 = 256.0;
 
 /// The three OT terms.
 #[derive(Clone, Copy, Debug)]
@@ -131,40 +133,25 @@ impl<T: Real> Divergences<T> {
             },
         );
         // The gradient is a difference: where it nearly vanishes, what is left of the tolerance in both terms would hide it.
+        let mut more = Refinement { stop, going: true };
         for _ in 0..ROUNDS {
-            let both = cross_report.and(own_report);
             let wanted = SHARE * distance(cx, own_means, cross_means);
-            if both.status != Status::Converged || both.marginal_error <= wanted {
+            let both = cross_report.and(own_report);
+            if !more.going || both.status != Status::Converged || both.marginal_error <= wanted {
                 break;
             }
-            let tolerance = (0.25 * wanted).max(64.0 * T::EPSILON.to_f64());
-            let more = |report: &mut Report, refine: &mut dyn FnMut(Stop) -> Report| -> bool {
-                let left = stop.max_iterations - report.iterations;
-                if report.marginal_error <= tolerance || left == 0 {
-                    return false;
-                }
-                let found = refine(Stop { tolerance, max_iterations: left.min(MORE) });
-                let reached = found.marginal_error <= stop.tolerance;
-                *report = Report {
-                    status: if reached { Status::Converged } else { found.status },
-                    iterations: report.iterations + found.iterations,
-                    ..found
-                };
-                true
-            };
-            let crossed = more(&mut cross_report, &mut |stop| {
+            let tolerance = (0.25 * wanted).max(LEAST * T::EPSILON.to_f64());
+            more.going = false;
+            more.of(&mut cross_report, tolerance, |stop| {
                 let report = cross.refine(pair, stop);
                 cross.problem.rows(pair, &cross.beta, cross_means);
                 report
             });
-            let owned = more(&mut own_report, &mut |stop| {
+            more.of(&mut own_report, tolerance, |stop| {
                 let report = own.refine_symmetric(own_pair, stop);
                 own.problem.rows(own_pair, &own.beta, own_means);
                 report
             });
-            if !(crossed || owned) {
-                break;
-            }
         }
         cross.problem.unsorted(&cy.order, &cross.beta, kept_g);
         own.problem.unsorted(&cx.order, &own.beta, own_kept);
@@ -236,6 +223,32 @@ impl<T: Real> Divergences<T> {
             out
         };
         Potentials { f: place(f, &self.x.order), g: place(g, &self.y.order) }
+    }
+}
+
+/// Solves taken on beyond the tolerance.
+struct Refinement {
+    /// What was asked for.
+    stop: Stop,
+    /// A solve reached a lower error, and may reach one lower still.
+    going: bool,
+}
+
+impl Refinement {
+    /// On to `tolerance`. What ends above the tolerance asked for is not converged any more.
+    fn of(&mut self, report: &mut Report, tolerance: f64, refine: impl FnOnce(Stop) -> Report) {
+        let left = self.stop.max_iterations - report.iterations;
+        if report.marginal_error <= tolerance || left == 0 {
+            return;
+        }
+        let found = refine(Stop { tolerance, max_iterations: left.min(MORE) });
+        self.going |= found.status == Status::Converged;
+        let asked = found.marginal_error <= self.stop.tolerance;
+        *report = Report {
+            status: if asked { Status::Converged } else { found.status },
+            iterations: report.iterations + found.iterations,
+            ..found
+        };
     }
 }
 

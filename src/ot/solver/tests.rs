@@ -124,18 +124,10 @@ fn coarse_starts_where_clouds_have_a_shape() {
 fn reused_memory_leaves_no_trace() {
     let stop = Stop { tolerance: 1e-4, max_iterations: 40 };
     let mut kept = Solve::<f32>::default();
-    for (k, (n, m, d)) in [
-        (600, 700, 3),
-        (17, 33, 2),
-        (1, 1, 1),
-        (700, 520, 2),
-        (15, 600, 5),
-        (300, 200, 40),
-        (130, 140, 9),
-        (64, 64, 3),
-    ]
-    .into_iter()
-    .enumerate()
+    for (k, (n, m, d)) in
+        [(600, 700, 3), (17, 33, 2), (1, 1, 1), (700, 520, 2), (15, 600, 5), (300, 200, 40), (130, 140, 9), (64, 64, 3)]
+            .into_iter()
+            .enumerate()
     {
         let (x, y) = (cloud(10, n, d, 8, 4.0), cloud(11, m, d, 9, 4.0));
         for memory in [MEMORY, 1, 0] {
@@ -149,4 +141,21 @@ fn reused_memory_leaves_no_trace() {
             assert_eq!((reports[0], &kept.beta), (reports[1], &fresh.beta));
         }
     }
+}
+
+/// A coarse start, and steps of two lengths in turn: a large cloud takes few iterations, and the solution is the same.
+#[test]
+fn large_symmetric_problems_take_few_iterations() {
+    let x = cloud::<f32>(9, LARGE, 2, 5, 3.0);
+    let stop = |tolerance| Stop { tolerance, max_iterations: 60 };
+    let mut solve = Solve::default();
+    let report = solve.symmetric(pair(&x, &x), MEMORY, stop(1e-5), None);
+    assert!(report.status == Status::Converged && report.iterations <= 8, "{report:?}");
+    let value = solve.problem.dual_sums(pair(&x, &x), &solve.beta);
+    // From nothing, by halves.
+    let zeros = vec![0.0; x.n];
+    let mut plain = Solve::default();
+    plain.symmetric(pair(&x, &x), MEMORY, stop(1e-5), Some(&zeros));
+    let expected = plain.problem.dual_sums(pair(&x, &x), &plain.beta);
+    assert!((value.0 - expected.0).abs() < 1e-4 * expected.0.abs(), "{value:?} {expected:?}");
 }
