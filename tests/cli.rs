@@ -129,6 +129,19 @@ fn a_fit_and_everything_after_it() {
     }
     assert_eq!(run(&["transform", "m.safetensors", "clouds/c3.csv"], at).lines().nth(1), rows.get(4).copied());
 
+    // How far the solves go may be asked for; what does not converge says what helps.
+    let hurried = wgpca(&["transform", "m.safetensors", "clouds", "--max-iterations", "1", "--tolerance", "1e-6"], at);
+    assert_eq!(hurried.status.code(), Some(3));
+    assert!(text(&hurried.stderr).contains("--max-iterations"), "{}", text(&hurried.stderr));
+    let patient = run(&["transform", "m.safetensors", "clouds", "--max-iterations", "5000", "--tolerance", "1e-5"], at);
+    assert_eq!(patient.lines().count(), 6);
+    for command in ["transform", "evaluate"] {
+        refused(&[command, "m.safetensors", "clouds", "--tolerance", "0"], at, &["tolerance", "above 0"]);
+        refused(&[command, "m.safetensors", "clouds", "--max-iterations", "0"], at, &["max iterations"]);
+    }
+    refused(&fit(&["--tolerance", "-1"]), at, &["tolerance", "above 0"]);
+    refused(&fit(&["--max-iterations", "0"]), at, &["max iterations"]);
+
     let time = times[2].to_string();
     let sample = ["sample", "m.safetensors", "--component", "1", "--time", &time, "--points", "50", "-o", "s.npy"];
     assert_eq!(run(&sample, at), "");

@@ -1,8 +1,10 @@
-//! Nothing allocates in a training step: a counting allocator watches whole steps of two components.
+//! Nothing allocates in a training step: a counting allocator watches whole steps of two components, and hard Sinkhorn problems.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wgpca::gpca::{Event, Fit, Settings, Tangent};
+use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver, Status};
+use wgpca::rng::{Purpose, Stream};
 use wgpca::{Measure, Pool};
 
 struct Counting;
@@ -67,8 +69,38 @@ fn watch(settings: &Settings, d: usize, threads: usize) -> (usize, usize) {
     })
 }
 
+/// Two clusters of 150 points with masses ½, ½, or as `first` says, 1 apart.
+fn clusters(seed: u64, first: usize) -> Points<f32> {
+    let mut s = Stream::new(seed, Purpose::Sample, [0; 3]);
+    let coords: Vec<f32> = (0..300)
+        .flat_map(|i| [f32::from(u8::from(i >= first)) + 1e-3 * s.normal() as f32, 1e-3 * s.normal() as f32])
+        .collect();
+    Points::uniform(&coords, 2).unwrap()
+}
+
+/// Annealing takes the memory that a solve keeps for it, and a solve in f64 of clouds in f32 finds its own in the first such problem.
+fn hard_problems() {
+    let (x, near, far) = (clusters(1, 150), clusters(2, 150), clusters(3, 200));
+    let mut gradient = vec![0.0; 600];
+    let mut solver = |epsilon: f64, problems: &[(&Points<f32>, bool)]| {
+        let settings = Sinkhorn { epsilon: Epsilon::Fixed(epsilon), tolerance: 1e-3, ..Sinkhorn::default() };
+        let mut solver = Solver::new(&settings).unwrap();
+        for (k, (y, watched)) in problems.iter().enumerate() {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            let report = solver.gradient(&x, y, &mut gradient).unwrap();
+            let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+            assert!(report.status == Status::Converged, "{epsilon} {k}: {report:?}");
+            assert!(!watched || allocations == 0, "{epsilon} {k}: {allocations}, {report:?}");
+            assert!(!std::ptr::eq(*y, &far) || report.iterations > 33, "not annealed: {report:?}");
+        }
+    };
+    solver(1e-5, &[(&near, false), (&far, true), (&near, true), (&far, true)]);
+    solver(1e-8, &[(&far, false), (&far, true)]);
+}
+
 #[test]
 fn steps_do_not_allocate() {
+    hard_problems();
     // One test in this file: the counter is the whole process's.
     let quick = Settings {
         components: 2,

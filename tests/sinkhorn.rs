@@ -13,6 +13,8 @@ mod honesty;
 mod laws;
 #[path = "sinkhorn/shapes.rs"]
 mod shapes;
+#[path = "sinkhorn/small_epsilon.rs"]
+mod small_epsilon;
 
 use wgpca::Real;
 use wgpca::ot::{Divergence, Epsilon, Points, Sinkhorn, divergence};

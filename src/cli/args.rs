@@ -139,6 +139,14 @@ pub struct Fit {
     /// Regularisation as a share of E|y - y'|² of each batch [default: 0.01].
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub epsilon_scale: Option<f64>,
+    /// Marginal error at which a Sinkhorn solve of the training ends [default: the preset's]; one of the final numbers, at 1e-4
+    /// or below.
+    #[arg(long, value_name = "T", allow_negative_numbers = true, conflicts_with = "resume")]
+    pub tolerance: Option<f64>,
+    /// Iterations after which such a solve ends all the same [default: the preset's]; one of the final numbers, after 2000 or
+    /// more.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "resume")]
+    pub max_iterations: Option<usize>,
     /// Weight of the intersection term of later components [default: 1].
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub lambda_i: Option<f64>,
@@ -227,6 +235,17 @@ pub struct Bures {
     pub json: bool,
 }
 
+/// How far the Sinkhorn solves of a model of clouds go.
+#[derive(Group)]
+pub struct Solves {
+    /// Marginal error at which a Sinkhorn solve ends, for clouds [default: the model's].
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub tolerance: Option<f64>,
+    /// Iterations after which it ends all the same (exit code 3) [default: the model's].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub max_iterations: Option<usize>,
+}
+
 #[derive(Group)]
 pub struct Transform {
     /// Model file.
@@ -238,6 +257,8 @@ pub struct Transform {
     pub gaussians: Gaussians,
     #[command(flatten)]
     pub reading: Reading,
+    #[command(flatten)]
+    pub solves: Solves,
     /// Where the solves run, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if there is one and at least 32 measures.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,
@@ -281,6 +302,8 @@ pub struct Evaluate {
     pub gaussians: Gaussians,
     #[command(flatten)]
     pub reading: Reading,
+    #[command(flatten)]
+    pub solves: Solves,
     /// Points on either side of a solve; unused for Gaussians.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 512, value_parser = positive)]
     pub points: usize,

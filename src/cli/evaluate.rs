@@ -3,20 +3,24 @@
 use super::args::Evaluate;
 use super::device::{projector, refuse_gpu};
 use super::output::{LEGEND, draws, emit, finite, line, percent, share, short, table, with_error};
-use super::{Exit, Talk, load, pool, read_as_gaussians, read_clouds};
+use super::{Exit, Talk, ask, load, pool, read_as_gaussians, read_clouds, refuse_solves};
 use serde_json::{Value, json};
 use wgpca::store::AnyModel;
 use wgpca::{Result, gaussian, gpca};
 
 pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
     match load(&args.model)? {
-        AnyModel::Clouds(model) => clouds(&model, args, talk),
+        AnyModel::Clouds(mut model) => {
+            ask(&mut model.sinkhorn, &args.solves)?;
+            clouds(&model, args, talk)
+        }
         AnyModel::Gaussian(model) => gaussians(&model, args, talk),
     }
 }
 
 fn gaussians(model: &gaussian::Model, args: &Evaluate, talk: Talk) -> Result<Exit> {
     refuse_gpu(args.device)?;
+    refuse_solves(&args.solves)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
     let e = pool(args.threads, talk)?.run(|| model.evaluate(&set))?;
     if args.json {
@@ -100,7 +104,10 @@ fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit>
         talk.warn(format!("the explained share of component {} is not distinguishable from none", k + 1));
     }
     if e.unconverged > 0 {
-        talk.warn(format!("{} projections or solves did not reach their tolerance", e.unconverged));
+        talk.warn(format!(
+            "{} projections or solves did not reach their tolerance; raise --max-iterations or --tolerance",
+            e.unconverged
+        ));
         return Ok(Exit::NotConverged);
     }
     Ok(Exit::Done)

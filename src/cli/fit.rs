@@ -159,7 +159,12 @@ pub fn settings(args: &Arguments) -> Settings {
         measures: args.measures.unwrap_or(preset.measures),
         hidden: args.hidden.clone().unwrap_or(preset.hidden),
         starts: args.init.clone().unwrap_or(preset.starts),
-        sinkhorn: Sinkhorn { epsilon, ..preset.sinkhorn },
+        sinkhorn: Sinkhorn {
+            epsilon,
+            tolerance: args.tolerance.unwrap_or(preset.sinkhorn.tolerance),
+            max_iterations: args.max_iterations.unwrap_or(preset.sinkhorn.max_iterations),
+            ..preset.sinkhorn
+        },
         lambda_intersection: args.lambda_i.unwrap_or(preset.lambda_intersection),
         lambda_orthogonality: args.lambda_o.unwrap_or(preset.lambda_orthogonality),
         orthogonality: match args.orthogonality {

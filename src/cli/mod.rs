@@ -20,13 +20,14 @@ mod stop;
 mod transform;
 mod words;
 
-use args::{Args, Command, Gaussians, Reading};
+use args::{Args, Command, Gaussians, Reading, Solves};
 use clap::{CommandFactory, FromArgMatches};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wgpca::gaussian::Gaussians as Set;
 use wgpca::io::{GaussianFiles, ReadOptions, read_gaussians, read_measures};
+use wgpca::ot::Sinkhorn;
 use wgpca::store::AnyModel;
 use wgpca::{Error, Measure, Pool, Result};
 
@@ -114,6 +115,28 @@ fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians) -> Resu
         }
     }
     read(inputs, how)
+}
+
+/// The model's solves as they are asked for.
+fn ask(sinkhorn: &mut Sinkhorn, solves: &Solves) -> Result<()> {
+    sinkhorn.tolerance = solves.tolerance.unwrap_or(sinkhorn.tolerance);
+    sinkhorn.max_iterations = solves.max_iterations.unwrap_or(sinkhorn.max_iterations);
+    sinkhorn.validate()
+}
+
+/// A model of Gaussians has projections in closed form.
+fn refuse_solves(solves: &Solves) -> Result<()> {
+    for (name, given) in
+        [("tolerance", solves.tolerance.is_some()), ("max iterations", solves.max_iterations.is_some())]
+    {
+        if given {
+            return Err(Error::parameter(
+                name,
+                "the model is one of Gaussians, which needs no Sinkhorn solves; leave it out",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The Gaussians of the inputs: covariances, or those of clouds.

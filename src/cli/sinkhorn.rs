@@ -45,7 +45,8 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     };
     #[cfg(not(feature = "cuda"))]
     let (on_gpu, _) = (None, place);
-    let form = if on_gpu.is_some() { "f32, there is f64 only on the CPU" } else { "f64" };
+    let on_cpu = on_gpu.is_none();
+    let form = if !on_cpu { "f32, there is f64 only on the CPU" } else { "f64" };
     let s = match on_gpu {
         Some(found) => found,
         None => {
@@ -89,10 +90,29 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     talk.warn(format!(
-        "not converged: marginal error {:.2e} after {} iterations; raise --max-iterations, --tolerance or --epsilon",
-        report.marginal_error, report.iterations
+        "not converged ({}): marginal error {:.2e} after {} iterations; {}",
+        report.status.name(),
+        report.marginal_error,
+        report.iterations,
+        remedy(report.status, on_cpu)
     ));
     Ok(Exit::NotConverged)
+}
+
+/// What helps against an end that is not convergence.
+fn remedy(status: Status, on_cpu: bool) -> &'static str {
+    match status {
+        Status::Converged => "nothing is amiss",
+        Status::MaxIterations => "raise --max-iterations, --tolerance or --epsilon",
+        Status::Rounding if on_cpu => "rounding leaves no less in f64; raise --tolerance or --epsilon",
+        Status::Rounding => {
+            "rounding leaves no less in f32; take --device cpu, which computes in f64, or raise --tolerance or --epsilon"
+        }
+        Status::Diverged if on_cpu => "a number left the range of f64; raise --epsilon",
+        Status::Diverged => {
+            "a number left the range of f32; take --device cpu, which computes in f64, or raise --epsilon"
+        }
+    }
 }
 
 /// What f64 and f32 reach easily.
@@ -126,5 +146,29 @@ fn cloud(path: &Path, options: &ReadOptions) -> Result<Measure> {
     match clouds.pop() {
         Some(one) if count == 1 => Ok(one),
         _ => Err(Error::file(path, "", format!("it holds {count} clouds; give a file with one"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Args;
+    use clap::CommandFactory;
+
+    /// Every option that a remedy names is one of this command.
+    #[test]
+    fn remedies_exist() {
+        let command = Args::command();
+        let options = command.find_subcommand("sinkhorn").unwrap();
+        for status in [Status::Converged, Status::MaxIterations, Status::Rounding, Status::Diverged] {
+            for on_cpu in [true, false] {
+                for word in remedy(status, on_cpu).split_whitespace() {
+                    if let Some(name) = word.strip_prefix("--") {
+                        let name = name.trim_end_matches(',');
+                        assert!(options.get_arguments().any(|a| a.get_long() == Some(name)), "{name}");
+                    }
+                }
+            }
+        }
     }
 }

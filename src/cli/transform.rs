@@ -3,7 +3,7 @@
 use super::args::Transform;
 use super::device::{projector, refuse_gpu};
 use super::output::{emit, exact};
-use super::{Exit, Talk, load, pool, read_as_gaussians, read_clouds};
+use super::{Exit, Talk, ask, load, pool, read_as_gaussians, read_clouds, refuse_solves};
 use std::fmt::Write;
 use wgpca::ot::Status;
 use wgpca::store::AnyModel;
@@ -50,7 +50,10 @@ pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
         ));
     }
     if open > 0 {
-        talk.warn(format!("the solves of {open} of {} measures did not reach their tolerance", names.len()));
+        talk.warn(format!(
+            "the solves of {open} of {} measures did not reach their tolerance; raise --max-iterations or --tolerance",
+            names.len()
+        ));
         return Ok(Exit::NotConverged);
     }
     Ok(Exit::Done)
@@ -60,7 +63,8 @@ pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
 fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<Foot>>)> {
     let pool = pool(args.threads, talk)?;
     Ok(match load(&args.model)? {
-        AnyModel::Clouds(model) => {
+        AnyModel::Clouds(mut model) => {
+            ask(&mut model.sinkhorn, &args.solves)?;
             let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
             let foot = |p: wgpca::gpca::Projection| {
                 let settled = p.status == Status::Converged;
@@ -76,6 +80,7 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
         }
         AnyModel::Gaussian(model) => {
             refuse_gpu(args.device)?;
+            refuse_solves(&args.solves)?;
             let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
             let foot = |p: wgpca::gaussian::Projection| Foot {
                 time: p.time,

@@ -122,6 +122,43 @@ impl<T: Real> Cloud<T> {
         }
     }
 
+    /// Memory for as many points as another cloud has.
+    pub fn reserve(&mut self, other: &Cloud<T>) {
+        if self.axes.len() < other.axes.len() {
+            self.axes.set_len(other.axes.len());
+        }
+        for v in [&mut self.weights, &mut self.log_weights] {
+            v.reserve(other.padded().saturating_sub(v.len()));
+        }
+        self.order.reserve(other.n.saturating_sub(self.order.len()));
+    }
+
+    /// Takes another cloud with its coordinates times `factor`.
+    pub fn set_scaled(&mut self, other: &Cloud<T>, factor: f64) {
+        self.resize(other.n, other.d);
+        let factor = T::from_f64(factor);
+        self.axes.iter_mut().zip(other.axes.iter()).for_each(|(v, &o)| *v = o * factor);
+        self.weights.copy_from_slice(&other.weights);
+        self.log_weights.copy_from_slice(&other.log_weights);
+        self.order.clone_from(&other.order);
+    }
+
+    /// Largest mean squared distance of the points of a leaf from its point of the `coarse` cloud, in this one's scale. Points
+    /// without mass do not count.
+    pub fn widest_leaf(&self, coarse: &Cloud<T>) -> f64 {
+        let mut widest: f64 = 0.0;
+        for p in 0..coarse.n {
+            let (mut square, mut count) = (0.0, 0usize);
+            for i in (p * LEAF..((p + 1) * LEAF).min(self.n)).filter(|&i| self.weights[i] > T::ZERO) {
+                square +=
+                    (0..self.d).map(|k| (self.axis(k)[i].to_f64() - coarse.axis(k)[p].to_f64()).powi(2)).sum::<f64>();
+                count += 1;
+            }
+            widest = widest.max(square / count.max(1) as f64);
+        }
+        widest
+    }
+
     /// Weighted squared distances from the mean.
     pub fn spread(&self, isa: Isa) -> f64 {
         let axis = |k: usize| {

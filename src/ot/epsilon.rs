@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::real::Real;
 
-use super::points::{Points, mean, variance};
+use super::points::{Axis, Points, axes, variance_above_rounding};
 
 /// The regularisation ε of OT_ε, in squared units of the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub enum Epsilon {
     ///
     /// Floor: the variance of y counts as at least a hundredth of the variance of both clouds together, so that a
     /// cloud in one place does not make ε zero; if both sit in the same place, ε = 1 (every ε gives the same answer).
+    /// What rounding makes of equal coordinates is no variance: along each axis, a standard deviation, and a distance of the
+    /// two means, of no more than [`Real::EPSILON`] times the largest coordinate counts as 0.
     Auto {
         /// 0.01 is the paper's; its public code computes half of that.
         scale: f64,
@@ -82,17 +84,22 @@ impl Epsilon {
         match *self {
             Epsilon::Fixed(value) => value,
             Epsilon::Auto { scale } => {
-                let epsilon = 2.0 * scale * variance(y).max(0.5 * FLOOR * both(x, y));
+                let epsilon = 2.0 * scale * variance_above_rounding(y).max(0.5 * FLOOR * both(x, y));
                 if epsilon > 0.0 { epsilon } else { 1.0 }
             }
         }
     }
 }
 
-/// Twice the variance of both clouds together, that is E|z − z'|² over two points z, z' of either.
+/// Twice the variance of both clouds together, that is E|z − z'|² over two points z, z' of either. What is no more than rounding
+/// of the coordinates counts as 0.
 pub(crate) fn both<T: Real>(x: &Points<T>, y: &Points<T>) -> f64 {
-    let gap: f64 = mean(x).iter().zip(&mean(y)).map(|(a, b)| (a - b).powi(2)).sum();
-    variance(x) + variance(y) + 0.5 * gap
+    let gap = |(a, b): (Axis, Axis)| {
+        let square = (a.mean - b.mean).powi(2);
+        if square > a.rounding.max(b.rounding) { square } else { 0.0 }
+    };
+    let gap: f64 = axes(x).zip(axes(y)).map(gap).sum();
+    variance_above_rounding(x) + variance_above_rounding(y) + 0.5 * gap
 }
 
 #[cfg(test)]
@@ -110,6 +117,18 @@ mod tests {
         // A target in one place: variance of both is 0.25 · 16 = 4.
         assert!((auto(&[4.0], &[0.0]) - 0.02 * 0.01 * 4.0).abs() < 1e-15);
         assert_eq!(auto(&[3.0], &[3.0]), 1.0);
+        // One place, up to rounding: in one cloud or two, of any size.
+        for at in [0.1, 1e-30, 1e8] {
+            for (n, m) in [(1, 1), (7, 7), (1000, 3), (1, 99_999)] {
+                assert_eq!(auto(&vec![at; n], &vec![at; m]), 1.0, "{at} {n} {m}");
+            }
+            let nearly = [at, at * (1.0 + f64::EPSILON)];
+            assert_eq!((auto(&nearly, &[at]), auto(&[at], &nearly)), (1.0, 1.0));
+            // A target in one place beside a cloud: the floor. Two neighbours that are told apart: the rule.
+            assert!((auto(&[0.0, 4.0], &vec![2.0; 1000]) - 0.02 * 0.01 * 0.5 * 4.0).abs() < 1e-15);
+            let apart = [at, at * (1.0 + 64.0 * f64::EPSILON)];
+            assert!((auto(&apart, &apart) / (0.02 * (0.5 * (apart[1] - at)).powi(2)) - 1.0).abs() < 1e-3);
+        }
         for s in [1e-6, 1e6] {
             let scaled = auto(&[5.0 * s, s], &[0.0, 2.0 * s]);
             assert!((scaled / (s * s * auto(&[5.0, 1.0], &[0.0, 2.0])) - 1.0).abs() < 1e-12);

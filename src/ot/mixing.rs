@@ -9,6 +9,8 @@ const MEMORY: usize = 10;
 /// So many good mixed steps one after the other halve the cost of the next rejection. Without, a few of them early in a hard problem
 /// leave it to plain steps for good.
 const FORGIVEN: usize = 4;
+/// After so many steps with nearly the same residual steps are lengthened, twice each time.
+const STEADY: usize = 3;
 /// β beyond this is cut back.
 pub(crate) const LARGEST: f64 = 60.0;
 
@@ -37,11 +39,17 @@ pub(crate) struct Mixing<T> {
     good: usize,
     best: f64,
     age: usize,
+    /// Steps one after the other whose residual was the one before, and the length of the last one.
+    steady: usize,
+    stretch: f64,
+    /// They may be lengthened.
+    lengthens: bool,
 }
 
 impl<T: Real> Mixing<T> {
-    /// Forgets everything; vectors of length m.
-    pub fn reset(&mut self, m: usize) {
+    /// Forgets everything; vectors of length m. `lengthens` is for problems that are known to be hard.
+    pub fn reset(&mut self, m: usize, lengthens: bool) {
+        self.lengthens = lengthens;
         for v in [&mut self.points, &mut self.residuals] {
             v.resize(MEMORY, vec![]);
             v.iter_mut().for_each(|v| v.resize(m, T::ZERO));
@@ -57,6 +65,7 @@ impl<T: Real> Mixing<T> {
         (self.len, self.head, self.linked, self.mixed) = (0, 0, false, false);
         (self.accepted_dual, self.accepted_error, self.gain) = (f64::NEG_INFINITY, f64::INFINITY, 0.0);
         (self.best, self.age) = (f64::INFINITY, 0);
+        (self.steady, self.stretch) = (0, 1.0);
     }
 
     /// Moves β on, given its residual r (padding and massless columns 0), its error and its dual value.
@@ -78,10 +87,13 @@ impl<T: Real> Mixing<T> {
                 } else {
                     axpy(T::ONE, r, beta);
                 }
+                let stretched = self.stretch > 1.0;
                 self.restart();
-                self.wait = self.penalty;
-                self.penalty *= 2;
-                self.good = 0;
+                if !stretched {
+                    self.wait = self.penalty;
+                    self.penalty *= 2;
+                    self.good = 0;
+                }
                 return;
             }
             self.good += 1;
@@ -89,6 +101,9 @@ impl<T: Real> Mixing<T> {
                 (self.good, self.penalty) = (0, (self.penalty / 2).max(2));
             }
         }
+        // Clusters whose masses differ are drawn together by a constant step each time; there is nothing to fit.
+        self.steady =
+            if self.lengthens && error > 0.7 * self.accepted_error && self.same(b, r) { self.steady + 1 } else { 0 };
         if self.linked {
             self.remember(isa, b, beta, r);
         }
@@ -99,11 +114,21 @@ impl<T: Real> Mixing<T> {
         self.gain = crate::real::dot(b, r);
         (self.linked, self.mixed) = (true, false);
         axpy(T::ONE, r, beta);
-        if self.wait > 0 {
+        if self.steady >= STEADY {
+            let longest = r.iter().fold(0.0, |a: f64, r| a.max(r.to_f64().abs()));
+            self.stretch = (2.0 * self.stretch).min(0.5 * LARGEST / longest).max(1.0);
+            axpy(T::from_f64(self.stretch - 1.0), r, beta);
+            (self.len, self.head, self.linked) = (0, 0, false);
+            self.mixed = self.stretch > 1.0;
+        } else if self.wait > 0 {
+            self.stretch = 1.0;
             self.wait -= 1;
             self.linked = false;
         } else if self.len > 0 && self.mix(isa, b, beta, r) {
+            self.stretch = 1.0;
             self.mixed = true;
+        } else {
+            self.stretch = 1.0;
         }
         if !beta.iter().all(|v| v.to_f64().abs() < LARGEST) {
             for ((beta, &p), &r) in beta.iter_mut().zip(&self.accepted).zip(&self.accepted_residual) {
@@ -117,6 +142,17 @@ impl<T: Real> Mixing<T> {
     pub fn absorbed(&mut self, absorbed: &[T]) {
         axpy(-T::ONE, absorbed, &mut self.accepted);
         (self.accepted_dual, self.mixed) = (f64::NEG_INFINITY, false);
+    }
+
+    /// The residual is nearly that of the accepted point.
+    fn same(&self, b: &[T], r: &[T]) -> bool {
+        let (mut change, mut square) = (0.0, 0.0);
+        for ((b, r), a) in b.iter().zip(r).zip(&self.accepted_residual) {
+            let (b, r, a) = (b.to_f64(), r.to_f64(), a.to_f64());
+            change += b * (r - a) * (r - a);
+            square += b * r * r;
+        }
+        change < 0.01 * square
     }
 
     fn remember(&mut self, isa: Isa, b: &[T], beta: &[T], r: &[T]) {
@@ -210,7 +246,7 @@ mod tests {
         let b = vec![1.0 / m as f64; m];
         let mut beta: Vec<f64> = (0..m).map(|j| 1.0 + (j as f64).sin()).collect();
         let mut mixing = Mixing::default();
-        mixing.reset(m);
+        mixing.reset(m, false);
         let (mut penalties, mut honest) = (vec![], true);
         for step in 0..40 {
             let r: Vec<f64> = (0..m).map(|j| -rate(j) * beta[j]).collect();
@@ -233,7 +269,7 @@ mod tests {
         let b = vec![1.0 / m as f64; m];
         let mut beta: Vec<f64> = (0..m).map(|j| 1.0 + j as f64 / 7.0).collect();
         let mut mixing = Mixing::default();
-        mixing.reset(m);
+        mixing.reset(m, false);
         let mut steps = 0;
         loop {
             let r: Vec<f64> = (0..m).map(|j| -(1.0 - rate(j)) * beta[j]).collect();

@@ -7,6 +7,9 @@
 //! The algorithm: both clouds in k-d order; potentials of a problem eight times coarser as a start; the kernel of the
 //! absorbed potentials stored as tiles, those that cannot matter left out; one fused sweep over them an iteration;
 //! Anderson mixing of the column potential under a safeguard. Above a memory limit the same iteration is streamed.
+//! A solve whose error does not halve for long starts anew from a large ε that falls in steps of about 3 (annealing); its iterations
+//! count like all others. Clouds in f32 whose exponents leave f32 no digits are solved in f64. With one point on a side the
+//! plan is a ⊗ b, and there is nothing to iterate.
 
 mod assignment;
 #[doc(hidden)]
@@ -33,7 +36,7 @@ pub use divergence::{Divergence, Potentials, Solver, divergence, divergence_from
 pub(crate) use divergence::{Divergences, Guess, Task};
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
-pub use points::{Points, mean, variance};
+pub use points::{Points, mean, variance, variance_above_rounding};
 
 use crate::error::{Error, Result};
 
@@ -43,9 +46,9 @@ use crate::error::{Error, Result};
 pub struct Sinkhorn {
     /// Regularisation.
     pub epsilon: Epsilon,
-    /// L1 error of the column marginal at which a solve ends. The relative error of the gradient is 1 to 6 times it
-    /// (more where the gradient itself nearly vanishes); the error of the value is of its square. In f32 nothing below
-    /// about 1e-6 can be reached.
+    /// L1 error of the column marginal at which a solve ends. The relative error of the gradient is 1 to 6 times it, and below a
+    /// tenth where the gradient nearly vanishes: there solves are taken on until it is, or to rounding. The error of the value is
+    /// of its square. In f32 nothing below about 1e-6 can be reached.
     pub tolerance: f64,
     /// Iterations (both half-updates) of each of the three problems after which a solve ends all the same.
     pub max_iterations: usize,
@@ -84,6 +87,9 @@ impl Sinkhorn {
 pub enum Status {
     /// The tolerance was met.
     Converged,
+    /// It was not: what is left of the error is rounding of the precision, and no iteration lowers it. The result is what the
+    /// precision gives, and its error is reported; a larger tolerance or ε asks for no more than that.
+    Rounding,
     /// It was not, within the allowed iterations; the result is the best that is known and its error is reported.
     MaxIterations,
     /// A number left the range of the precision; the result means nothing.
@@ -91,17 +97,19 @@ pub enum Status {
 }
 
 impl Status {
-    /// `converged`, `max_iterations` or `diverged`.
+    /// `converged`, `rounding`, `max_iterations` or `diverged`.
     pub fn name(self) -> &'static str {
         match self {
             Status::Converged => "converged",
+            Status::Rounding => "rounding",
             Status::MaxIterations => "max_iterations",
             Status::Diverged => "diverged",
         }
     }
 
     fn worse(self, other: Status) -> Status {
-        let rank = |s| [Status::Converged, Status::MaxIterations, Status::Diverged].iter().position(|&t| t == s);
+        let order = [Status::Converged, Status::Rounding, Status::MaxIterations, Status::Diverged];
+        let rank = |s| order.iter().position(|&t| t == s);
         if rank(self) >= rank(other) { self } else { other }
     }
 }

@@ -122,6 +122,18 @@ impl<T: Real> Points<T> {
     }
 }
 
+impl Points<f64> {
+    /// Takes those of another precision, with weights whose sum is 1 in this one.
+    pub(crate) fn widen<T: Real>(&mut self, from: &Points<T>) {
+        self.dim = from.dim;
+        self.coords.clear();
+        self.coords.extend(from.coords.iter().map(|v| v.to_f64()));
+        let sum: f64 = from.weights.iter().map(|w| w.to_f64()).sum();
+        self.weights.clear();
+        self.weights.extend(from.weights.iter().map(|w| w.to_f64() / sum));
+    }
+}
+
 impl<T: Real> TryFrom<&Measure> for Points<T> {
     type Error = Error;
 
@@ -148,23 +160,67 @@ pub(crate) fn mean_into<T: Real>(points: &Points<T>, mean: &mut [f64]) {
 
 /// Total variance Σ w |y − ȳ|², in f64.
 pub fn variance<T: Real>(points: &Points<T>) -> f64 {
-    // A few coordinates at a time: no memory for the mean.
+    axes(points).map(|axis| axis.variance).sum()
+}
+
+/// [`variance`] of the axes along which the points differ by more than rounding of their coordinates: an axis whose standard
+/// deviation is no more than [`Real::EPSILON`] times its largest coordinate counts as constant. 0 for points in one place.
+///
+/// # Example
+/// ```
+/// use wgpca::ot::{Points, variance, variance_above_rounding};
+/// let one_place = Points::uniform(&[0.1f64, 0.1 + 1e-17, 0.1, 0.1 - 1e-17], 1)?;
+/// assert_eq!(variance_above_rounding(&one_place), 0.0);
+/// let two = Points::uniform(&[1e6f64, 0.0, 1e6, 1e-3], 2)?;
+/// assert_eq!(variance_above_rounding(&two), variance(&two));
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+pub fn variance_above_rounding<T: Real>(points: &Points<T>) -> f64 {
+    axes(points).map(|axis| if axis.variance > axis.rounding { axis.variance } else { 0.0 }).sum()
+}
+
+/// A coordinate over all points, in f64.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Axis {
+    pub mean: f64,
+    pub variance: f64,
+    /// Square of what rounding makes of the largest coordinate.
+    pub rounding: f64,
+}
+
+/// Every coordinate. A few at a time, with no memory for all.
+pub(super) fn axes<T: Real>(points: &Points<T>) -> impl Iterator<Item = Axis> {
     const RUN: usize = 8;
-    let (d, mut total) = (points.dim, 0.0);
-    for first in (0..d).step_by(RUN) {
+    let d = points.dim;
+    (0..d).step_by(RUN).flat_map(move |first| {
         let run = RUN.min(d - first);
         let rows = || points.coords.chunks_exact(d).map(|row| &row[first..first + run]).zip(&points.weights);
-        let (mut means, mut sums) = ([0.0; RUN], [0.0; RUN]);
+        let mut found = [Axis::default(); RUN];
+        let mut mass = 0.0;
         for (row, w) in rows() {
-            means.iter_mut().zip(row).for_each(|(m, v)| *m += w.to_f64() * v.to_f64());
+            let w = w.to_f64();
+            mass += w;
+            for (axis, v) in found.iter_mut().zip(row) {
+                axis.mean += w * v.to_f64();
+                axis.rounding = axis.rounding.max(if w > 0.0 { v.to_f64().abs() } else { 0.0 });
+            }
         }
+        let mut rest = [0.0; RUN];
         for (row, w) in rows() {
-            let values = row.iter().zip(&means);
-            sums.iter_mut().zip(values).for_each(|(s, (v, m))| *s += w.to_f64() * (v.to_f64() - m).powi(2));
+            for ((axis, rest), v) in found.iter_mut().zip(&mut rest).zip(row) {
+                let off = v.to_f64() - axis.mean;
+                axis.variance += w.to_f64() * off * off;
+                *rest += w.to_f64() * off;
+            }
         }
-        total += sums[..run].iter().sum::<f64>();
-    }
-    total
+        for (axis, rest) in found.iter_mut().zip(rest) {
+            // The mean is rounded, and weights in f32 have a sum of nearly 1.
+            axis.variance = (axis.variance - rest * rest / mass).max(0.0);
+            axis.mean += rest / mass;
+            axis.rounding = (T::EPSILON.to_f64() * axis.rounding).powi(2);
+        }
+        found.into_iter().take(run)
+    })
 }
 
 /// The mean Σ w y, in f64.

@@ -1,13 +1,14 @@
 //! One entropic problem between two clouds in base 2: absorbed potentials F, G, a scaling 2^β of the columns on top of
 //! them, and what one iteration makes of it. `P_ij = a_i b_j 2^(F_i + δ_i + G_j + β_j − |x_i − y_j|²)`.
 
+use self::product::product_means;
 use super::cloud::Cloud;
 use super::kernel::Kernel;
 use super::marginals::{FAINT, Rise, column_error, minus_log2, rise, scaled_weights};
 use super::softmin::{PARTS, Part, Side, softmin};
 use super::tiles::{Exponents, Kind, cut};
 use crate::aligned::Aligned;
-use crate::real::Real;
+use crate::real::{Real, dot};
 use crate::simd::Isa;
 
 /// Where the kernel's entries come from in an iteration.
@@ -18,6 +19,8 @@ pub(crate) enum Storage {
     Tiled,
     /// Softmins in the log domain over all entries: slow, and nothing can leave their range. The reference.
     Streamed,
+    /// Nowhere: with one point on a side the plan is a ⊗ b.
+    Product,
 }
 
 /// The clouds of a problem.
@@ -26,6 +29,15 @@ pub(crate) struct Pair<'a, T> {
     pub isa: Isa,
     pub x: &'a Cloud<T>,
     pub y: &'a Cloud<T>,
+}
+
+impl<T: Real> Pair<'_, T> {
+    /// Σ a_i b_j |x_i − y_j|².
+    pub fn mean_exponent(&self) -> f64 {
+        let Pair { isa, x, y } = *self;
+        let gap = |k: usize| (dot(&x.weights, x.axis(k)) - dot(&y.weights, y.axis(k))).powi(2);
+        x.spread(isa) + y.spread(isa) + (0..x.d).map(gap).sum::<f64>()
+    }
 }
 
 /// What one iteration found.
@@ -84,7 +96,11 @@ impl<T: Real> Problem<T> {
     /// problem, of a cloud with itself, has F = G and β alone.
     pub fn set(&mut self, pair: Pair<'_, T>, memory: usize, kind: Kind) {
         self.kind = kind;
-        self.storage = if memory == 0 { Storage::Streamed } else { Storage::Tiled };
+        self.storage = match memory {
+            _ if pair.x.n.min(pair.y.n) == 1 => Storage::Product,
+            0 => Storage::Streamed,
+            _ => Storage::Tiled,
+        };
         let (n, m) = (pair.x.padded(), pair.y.padded());
         for (v, len) in [(&mut self.f, n), (&mut self.df, n), (&mut self.g, m)] {
             v.clear();
@@ -118,6 +134,9 @@ impl<T: Real> Problem<T> {
 
     /// Starts from G given by position, with exact rows.
     pub fn start_at(&mut self, pair: Pair<'_, T>, g: impl Fn(usize) -> T) {
+        if self.storage == Storage::Product {
+            return self.product(pair);
+        }
         (0..pair.y.n).for_each(|p| self.g[p] = g(p));
         self.close(pair);
         self.update_f(pair);
@@ -125,6 +144,9 @@ impl<T: Real> Problem<T> {
 
     /// F = G, given by input point, for the symmetric problem. Where a point has no mass its potential is not needed.
     pub fn both_at(&mut self, pair: Pair<'_, T>, potential: &[T]) {
+        if self.storage == Storage::Product {
+            return;
+        }
         for (p, &i) in pair.x.order.iter().enumerate() {
             (self.f[p], self.g[p]) = (potential[i as usize], potential[i as usize]);
         }
@@ -155,6 +177,10 @@ impl<T: Real> Problem<T> {
         let Pair { isa, x, y } = pair;
         let (n, m) = (x.padded(), y.padded());
         match self.storage {
+            Storage::Product => {
+                self.df.fill(T::ZERO);
+                r.fill(T::ZERO);
+            }
             Storage::Tiled => {
                 scaled_weights(isa, &y.weights, beta, &mut self.w[..m]);
                 let sums = &mut self.df;
@@ -178,9 +204,12 @@ impl<T: Real> Problem<T> {
             *r -= b;
         }
         let (error, top) = column_error(isa, &y.weights, r);
-        let dual = crate::real::dot(&y.weights, beta) + crate::real::dot(&x.weights, &self.df);
+        let dual = dot(&y.weights, beta) + dot(&x.weights, &self.df);
         let limit = if T::EPSILON.to_f64() > 1e-10 { 90.0 } else { 900.0 };
         let mut sweep = Sweep { error, unsure: 0.0, stale: false, dual, lost: top.to_f64() > limit };
+        if self.storage == Storage::Product && !self.is_finite(pair) {
+            sweep.error = f64::NAN;
+        }
         if self.storage == Storage::Tiled {
             let rows = rise(isa, &x.weights, &self.df);
             (sweep.unsure, sweep.stale) = dropped(rows, rise(isa, &y.weights, beta), error);
@@ -195,6 +224,10 @@ impl<T: Real> Problem<T> {
         let Pair { isa, x, y } = pair;
         let m = y.padded();
         match self.storage {
+            Storage::Product => {
+                self.df.fill(T::ZERO);
+                product_means(pair, means);
+            }
             Storage::Tiled => {
                 scaled_weights(isa, &y.weights, beta, &mut self.w[..m]);
                 self.df.fill(T::ONE);
@@ -219,7 +252,7 @@ impl<T: Real> Problem<T> {
         let weights = &pair.x.weights;
         self.columns.iter_mut().zip(&self.df).zip(beta).for_each(|((r, &d), &b)| *r = d - b);
         let (error, _) = column_error(pair.isa, weights, &mut self.columns);
-        if self.storage == Storage::Streamed {
+        if self.storage != Storage::Tiled {
             return (error, false);
         }
         let rows = rise(pair.isa, weights, &self.df);
@@ -264,6 +297,16 @@ impl<T: Real> Problem<T> {
         (&self.f[..pair.x.n], &self.g[..pair.y.n])
     }
 
+    /// L1 error of the marginals that rounding alone may leave: of the potentials in an exponent, and of the sums.
+    pub fn rounding(&self, pair: Pair<'_, T>) -> f64 {
+        let size = |weights: &[T], p: &[T]| -> f64 {
+            let terms = weights.iter().zip(p).filter(|(w, _)| **w > T::ZERO);
+            terms.map(|(w, p)| w.to_f64() * p.to_f64().abs()).sum()
+        };
+        let exponent = size(&pair.x.weights, &self.f) + size(&pair.y.weights, &self.g);
+        T::EPSILON.to_f64() * (16.0 + exponent + (pair.x.n.max(pair.y.n) as f64).sqrt())
+    }
+
     /// (Σ a (F + δ), Σ b (G + β)): times ε ln 2 their sum is OT_ε.
     pub fn dual_sums(&self, pair: Pair<'_, T>, beta: &[T]) -> (f64, f64) {
         let side = |weights: &[T], p: &[T], on_top: &[T]| -> f64 {
@@ -275,5 +318,6 @@ impl<T: Real> Problem<T> {
 }
 
 mod exact;
+mod product;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,4 +1,5 @@
-//! Clouds of known laws, and how recovered times compare with the true ones.
+//! Clouds of known laws, and how recovered times compare with the true ones. Each test uses some of it.
+#![allow(dead_code)]
 
 use wgpca::Measure;
 use wgpca::rng::{Purpose, Stream};

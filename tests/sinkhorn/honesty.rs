@@ -152,23 +152,21 @@ fn three_blobs(seed: u64, n: usize, width: f64) -> Vec<f64> {
     (0..3 * n).map(|p| 1000.0 * (centres[3 * point(p) + p % 3] + width * s.normal()) + 300.0).collect()
 }
 
-/// The stress of the solver's study (section 6 there): 18 of its 720 problems, as many as of plain Sinkhorn, did not
-/// converge in 20,000 iterations; nothing else may go wrong.
+/// The stress of the solver's study (section 6 there), where without annealing one in forty did not converge in 20,000 iterations, as
+/// of plain Sinkhorn.
 #[test]
 fn hard_problems() {
-    let mut stopped = 0;
     for k in 0..100 {
         let (n, m) = (96 + k as usize % 33, 128 - k as usize % 17);
         let width = [0.001, 0.01, 0.1, 0.5][k as usize % 4];
         let scale = [0.01, 0.003, 0.001][k as usize % 3];
         let (x, y) = (three_blobs(500 + 2 * k, n, width), three_blobs(501 + 2 * k, m, width));
         let (x, y) = (cloud::<f32>(&x, 3, None), cloud(&y, 3, None));
-        let settings = Sinkhorn { max_iterations: 20_000, ..auto(scale, 1e-3) };
+        let settings = Sinkhorn { max_iterations: 2000, ..auto(scale, 1e-3) };
         let r = solve(&x, &y, &settings);
         check(&format!("problem {k}"), &x, &y, &settings, &r);
-        stopped += usize::from(r.report.status == Status::MaxIterations);
+        assert_eq!(r.report.status, Status::Converged, "problem {k}: {:?}", r.report);
     }
-    assert!(stopped <= 10, "{stopped} of 100 did not converge");
 }
 
 /// −log Σ_j w_j exp(g_j − c_ij) for every i.

@@ -5,6 +5,7 @@ use super::super::marginals::{CLAMPED, LOST};
 use super::super::softmin::{Side, softmin, softmin_rows};
 use super::{Pair, Problem, Storage, exponents};
 use crate::real::Real;
+use crate::simd::Isa;
 
 /// Lost rows and columns are rescued one by one if they are no more than this share (one in FEW) of the smaller cloud.
 const FEW: usize = 4;
@@ -41,6 +42,9 @@ impl<T: Real> Problem<T> {
 
     /// From any F, G: one iteration in the log domain, which cannot lose a row or a column.
     pub fn relax(&mut self, pair: Pair<'_, T>) {
+        if self.storage == Storage::Product {
+            return self.product(pair);
+        }
         self.update_f(pair);
         self.update_g(pair);
         self.update_f(pair);
@@ -48,23 +52,37 @@ impl<T: Real> Problem<T> {
 
     /// Starts from the potentials of another problem between `coarse` clouds: each side reads the other's.
     pub fn start_from(&mut self, pair: Pair<'_, T>, coarse: Pair<'_, T>, from: &Problem<T>, factor: f64) {
-        let Pair { isa, x, y } = pair;
-        let factor = T::from_f64(factor);
-        let mut read = |at: &Cloud<T>, of: &Cloud<T>, potential: &[T], out: &mut [T]| {
-            self.df.resize(at.padded().max(self.df.len()), T::ZERO);
-            self.columns.zero(of.padded().max(self.columns.len()));
-            self.df.fill(T::ZERO);
-            for ((w, &p), &l) in self.w.iter_mut().zip(potential).zip(&of.log_weights) {
-                *w = if l.is_finite() { p * factor + l } else { l };
-            }
-            let (sa, so) = (Side { cloud: at, potential: &self.df }, Side { cloud: of, potential: &self.columns });
-            softmin(isa, sa, so, None, &self.w[..of.padded()], &mut out[..at.n], &mut [], &mut self.parts);
-        };
-        read(x, coarse.y, &from.g, &mut self.f);
-        read(y, coarse.x, &from.f, &mut self.g);
-        self.df.resize(x.padded(), T::ZERO);
-        self.columns.set_len(y.padded());
+        let (mut f, mut g) = (std::mem::take(&mut self.f), std::mem::take(&mut self.g));
+        self.read(pair.isa, pair.x, coarse.y, &from.g, factor, &mut f);
+        self.read(pair.isa, pair.y, coarse.x, &from.f, factor, &mut g);
+        (self.f, self.g) = (f, g);
+        self.df.resize(pair.x.padded(), T::ZERO);
+        self.columns.set_len(pair.y.padded());
         self.close(pair);
+    }
+
+    /// The same for a symmetric problem.
+    pub fn both_from(&mut self, pair: Pair<'_, T>, coarse: Pair<'_, T>, from: &Problem<T>) {
+        let mut f = std::mem::take(&mut self.f);
+        self.read(pair.isa, pair.x, coarse.x, &from.f, 1.0, &mut f);
+        self.f = f;
+        self.g.copy_from_slice(&self.f);
+        self.df.resize(pair.x.padded(), T::ZERO);
+        self.columns.set_len(pair.x.padded());
+        self.close(pair);
+    }
+
+    /// The softmin at the points `at` over the points `of` with a potential times `factor`.
+    fn read(&mut self, isa: Isa, at: &Cloud<T>, of: &Cloud<T>, potential: &[T], factor: f64, out: &mut [T]) {
+        let factor = T::from_f64(factor);
+        self.df.resize(at.padded().max(self.df.len()), T::ZERO);
+        self.columns.zero(of.padded().max(self.columns.len()));
+        self.df.fill(T::ZERO);
+        for ((w, &p), &l) in self.w.iter_mut().zip(potential).zip(&of.log_weights) {
+            *w = if l.is_finite() { p * factor + l } else { l };
+        }
+        let (sa, so) = (Side { cloud: at, potential: &self.df }, Side { cloud: of, potential: &self.columns });
+        softmin(isa, sa, so, None, &self.w[..of.padded()], &mut out[..at.n], &mut [], &mut self.parts);
     }
 
     /// After a sweep at β that lost rows or columns: gives those rows, then those columns, an exact update in the log domain,
@@ -75,7 +93,7 @@ impl<T: Real> Problem<T> {
         self.lost.clear();
         self.lost.extend((0..x.n as u32).filter(|&i| !(CLAMPED..=LOST).contains(&self.df[i as usize].to_f64())));
         let columns = r[..y.n].iter().filter(|r| bad_column(**r)).count();
-        if self.storage == Storage::Streamed || FEW * (self.lost.len() + columns) > x.n.min(y.n) {
+        if self.storage != Storage::Tiled || FEW * (self.lost.len() + columns) > x.n.min(y.n) {
             return false;
         }
         if columns > 0 {

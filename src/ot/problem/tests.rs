@@ -91,7 +91,7 @@ fn sweeps<T: Real>(n: usize, m: usize, d: usize, bound: f64) {
 
 #[test]
 fn stored_and_streamed_sweeps_against_the_dense_one() {
-    for (n, m) in [(1, 1), (1, 17), (15, 1), (17, 15), (16, 33), (130, 127)] {
+    for (n, m) in [(2, 2), (2, 17), (15, 2), (17, 15), (16, 33), (130, 127)] {
         for d in [1, 3, 17] {
             sweeps::<f32>(n, m, d, 2e-4);
             sweeps::<f64>(n, m, d, 1e-12);
@@ -220,5 +220,28 @@ fn few_lost_rows_and_columns_are_rescued() {
         problem.sweep(pair, &beta, &mut r);
         close("δ", &again.0, &problem.df, 1e-12);
         close("r", &again.1, &r, 1e-12);
+    }
+}
+
+/// With one point on a side the plan is a ⊗ b, whatever is asked of it.
+#[test]
+fn one_point_on_a_side() {
+    for (n, m) in [(1, 1), (1, 17), (15, 1)] {
+        let (x, y) = (cloud::<f64>(1, n, 3, 4, 1.5), cloud::<f64>(2, m, 3, 6, 1.5));
+        let pair = Pair { isa: Isa::best(), x: &x, y: &y };
+        for memory in [1 << 24, 1, 0] {
+            let mut problem = Problem::default();
+            problem.set(pair, memory, Kind::Cross);
+            problem.relax(pair);
+            problem.build(pair);
+            let beta = vec![0.0; y.padded()];
+            let exact = dense(pair, &problem.f, &problem.g, &beta);
+            let (mut r, mut means) = (vec![1.0; y.padded()], vec![0.0; 3 * n]);
+            let sweep = problem.sweep(pair, &beta, &mut r);
+            assert!(sweep.error == 0.0 && exact.error < 1e-13 && r.iter().all(|&r| r == 0.0));
+            close("δ", &problem.df[..n], &exact.delta, 1e-12);
+            problem.rows(pair, &beta, &mut means);
+            close("means", &means, &exact.means, 1e-12);
+        }
     }
 }

@@ -1,0 +1,311 @@
+//! The solves of a divergence and the memory that they keep.
+
+use super::Potentials;
+use super::wide::{Wide, beyond};
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::ot::cloud::Cloud;
+use crate::ot::points::{Points, mean_into};
+use crate::ot::problem::Pair;
+use crate::ot::softmin::WORTH;
+use crate::ot::solver::{Solve, Stop};
+use crate::ot::{Report, Sinkhorn, Status};
+use crate::pool::join;
+use crate::real::Real;
+use crate::simd::Isa;
+
+/// Where both solves leave the gradient an error, in units of √(ε ln 2), of no more than this share of it. The error is some ten
+/// times the marginal error, so that its share of a gradient is below a tenth.
+const SHARE: f64 = 1.0 / 128.0;
+/// Iterations of a solve that is taken on for it, and how often.
+const MORE: usize = 100;
+const ROUNDS: usize = 12;
+/// An error of so many roundings is as low as it gets.
+const LEAST: f64 = 256.0;
+
+/// The three OT terms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Value {
+    pub xy: f64,
+    pub xx: f64,
+    pub yy: f64,
+}
+
+/// Where solves of (x, y) and (x, x) begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Guess<'a, T> {
+    /// At the solution of a coarser problem.
+    Coarse,
+    /// At the last solution, of clouds whose points moved a little, with the same ε; else as `Coarse`.
+    Kept,
+    /// At these potentials g, in units of the cost.
+    Given(&'a [T]),
+}
+
+/// What is to be solved, and how.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task<'a, T> {
+    pub x: &'a Points<T>,
+    pub y: &'a Points<T>,
+    pub epsilon: f64,
+    pub settings: &'a Sinkhorn,
+    pub start: Guess<'a, T>,
+}
+
+/// Solves between clouds of about the same size, with the memory they keep from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Divergences<T> {
+    x: Cloud<T>,
+    y: Cloud<T>,
+    cross: Solve<T>,
+    own: Solve<T>,
+    target: Solve<T>,
+    cross_means: Vec<T>,
+    own_means: Vec<T>,
+    /// Potentials of (x, y) on y and of (x, x), in the order of the input and units of ε ln 2.
+    kept_g: Vec<T>,
+    own_kept: Vec<T>,
+    /// They are finite, and of the last solve.
+    sound: bool,
+    centre: Vec<f64>,
+    /// Length of a unit of the scaled coordinates; its square is ε ln 2.
+    unit: f64,
+    /// The same in f64, for problems where the digits of `T` end, and whether the last one was such a problem.
+    wide: Option<Box<Wide>>,
+    widened: bool,
+}
+
+impl<T: Real> Divergences<T> {
+    /// Solves end once this token is set, and what they report then is not meaningful.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        let Divergences { cross, own, target, wide, .. } = self;
+        [cross, own, target].into_iter().for_each(|solve| solve.cancel.clone_from(cancel));
+        if let Some(wide) = wide {
+            wide.cancel_by(cancel);
+        }
+    }
+
+    pub(super) fn cancelled(&self) -> Result<()> {
+        self.cross.cancel.check()
+    }
+
+    /// The same solves in f64.
+    fn widen(&mut self) -> &mut Wide {
+        let wide = self.wide.get_or_insert_default();
+        wide.cancel_by(&self.cross.cancel);
+        wide
+    }
+
+    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). The worse of both reports.
+    pub fn gradient(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
+        self.solve(task, gradient, false)
+    }
+
+    /// [`Divergences::gradient`] and the solve of (y, y) for the value, side by side. The worst of the three reports.
+    pub fn all(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
+        self.solve(task, gradient, true)
+    }
+
+    pub(super) fn solve(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Report {
+        let Task { x, y, epsilon, settings, start } = task;
+        let (n, m, d) = (x.len(), y.len(), x.dim());
+        let unit = (epsilon * std::f64::consts::LN_2).sqrt();
+        let kept = self.sound && self.unit == unit && self.kept_g.len() == m && self.own_kept.len() == n;
+        self.unit = unit;
+        // Differences from a point between the clouds keep the digits that a common offset would cost.
+        self.centre.resize(d, 0.0);
+        mean_into(y, &mut self.centre);
+        let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
+        let (isa, memory) = (Isa::best(), settings.kernel_memory);
+        let (centre, factor) = (&self.centre[..], 1.0 / unit);
+        join(n * m >= 1 << 14, || self.x.set(x, centre, factor), || self.y.set(y, centre, factor));
+        self.widened = beyond(Pair { isa, x: &self.x, y: &self.y });
+        if self.widened {
+            self.sound = false;
+            return self.widen().solve(task, gradient, value);
+        }
+        self.cross_means.resize(n * d, T::ZERO);
+        self.own_means.resize(n * d, T::ZERO);
+        let Divergences { x: cx, y: cy, cross, own, target, cross_means, own_means, kept_g, own_kept, .. } = self;
+        let worth = (1 << 14..WORTH).contains(&(n * m));
+        let (cx, cy) = (&*cx, &*cy);
+        let (pair, own_pair) = (Pair { isa, x: cx, y: cy }, Pair { isa, x: cx, y: cx });
+        let (mut cross_report, (mut own_report, target_report)) = join(
+            worth,
+            || {
+                let report = match start {
+                    Guess::Given(g) => cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
+                    Guess::Kept if kept => cross.warm(pair, memory, stop, kept_g, 1.0),
+                    _ => cross.cross(pair, memory, stop),
+                };
+                cross.problem.rows(pair, &cross.beta, cross_means);
+                report
+            },
+            || {
+                join(
+                    worth && value,
+                    || {
+                        let start = (kept && matches!(start, Guess::Kept)).then_some(&own_kept[..]);
+                        let report = own.symmetric(own_pair, memory, stop, start);
+                        own.problem.rows(own_pair, &own.beta, own_means);
+                        report
+                    },
+                    || value.then(|| target.symmetric(Pair { isa, x: cy, y: cy }, memory, stop, None)),
+                )
+            },
+        );
+        // The gradient is a difference: where it nearly vanishes, what is left of the tolerance in both terms would hide it.
+        let mut more = Refinement { stop, going: true };
+        for _ in 0..ROUNDS {
+            let wanted = SHARE * distance(cx, own_means, cross_means);
+            let both = cross_report.and(own_report);
+            if !more.going || both.status != Status::Converged || both.marginal_error <= wanted {
+                break;
+            }
+            let tolerance = (0.25 * wanted).max(LEAST * T::EPSILON.to_f64());
+            more.going = false;
+            more.of(&mut cross_report, tolerance, |stop| {
+                let report = cross.refine(pair, stop);
+                cross.problem.rows(pair, &cross.beta, cross_means);
+                report
+            });
+            more.of(&mut own_report, tolerance, |stop| {
+                let report = own.refine_symmetric(own_pair, stop);
+                own.problem.rows(own_pair, &own.beta, own_means);
+                report
+            });
+        }
+        cross.problem.unsorted(&cy.order, &cross.beta, kept_g);
+        own.problem.unsorted(&cx.order, &own.beta, own_kept);
+        let unit = T::from_f64(2.0 * unit);
+        for (p, &i) in cx.order.iter().enumerate() {
+            for k in 0..d {
+                let difference = own_means[p * d + k] - cross_means[p * d + k];
+                gradient[i as usize * d + k] = unit * cx.weights[p] * difference;
+            }
+        }
+        let report = cross_report.and(own_report);
+        self.sound = report.status != Status::Diverged;
+        target_report.map_or(report, |target| report.and(target))
+    }
+
+    /// OT_ε(x, y) alone.
+    pub fn cross_term(&mut self, task: Task<'_, T>) -> (f64, Report) {
+        let Task { x, y, epsilon, settings, start } = task;
+        let unit = (epsilon * std::f64::consts::LN_2).sqrt();
+        let kept = self.sound && self.unit == unit && self.kept_g.len() == y.len();
+        self.unit = unit;
+        self.centre.resize(y.dim(), 0.0);
+        mean_into(y, &mut self.centre);
+        self.x.set(x, &self.centre, 1.0 / unit);
+        self.y.set(y, &self.centre, 1.0 / unit);
+        let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
+        let (pair, memory) = (Pair { isa: Isa::best(), x: &self.x, y: &self.y }, settings.kernel_memory);
+        self.widened = beyond(pair);
+        if self.widened {
+            self.sound = false;
+            return self.widen().cross_term(task);
+        }
+        let report = match start {
+            Guess::Given(g) => self.cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
+            Guess::Kept if kept => self.cross.warm(pair, memory, stop, &self.kept_g, 1.0),
+            _ => self.cross.cross(pair, memory, stop),
+        };
+        self.cross.problem.unsorted(&self.y.order, &self.cross.beta, &mut self.kept_g);
+        // (x, x) was not solved.
+        self.own_kept.clear();
+        self.sound = report.status != Status::Diverged;
+        (self.ot(&self.cross, &self.x, &self.y), report)
+    }
+
+    /// OT_ε(y, y) alone.
+    pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
+        self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
+        self.centre.resize(y.dim(), 0.0);
+        mean_into(y, &mut self.centre);
+        self.y.set(y, &self.centre, 1.0 / self.unit);
+        let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
+        let pair = Pair { isa: Isa::best(), x: &self.y, y: &self.y };
+        if beyond(pair) {
+            return self.widen().own_term(y, epsilon, settings);
+        }
+        let report = self.target.symmetric(pair, settings.kernel_memory, stop, None);
+        (self.ot(&self.target, &self.y, &self.y), report)
+    }
+
+    fn ot(&self, solve: &Solve<T>, x: &Cloud<T>, y: &Cloud<T>) -> f64 {
+        let (a, b) = solve.problem.dual_sums(Pair { isa: Isa::best(), x, y }, &solve.beta);
+        self.unit * self.unit * (a + b)
+    }
+
+    /// (OT_ε(x, y), OT_ε(x, x)) of the last [`Divergences::gradient`].
+    pub fn cross_terms(&self) -> (f64, f64) {
+        if let Some(wide) = self.wide() {
+            return wide.cross_terms();
+        }
+        (self.ot(&self.cross, &self.x, &self.y), self.ot(&self.own, &self.x, &self.x))
+    }
+
+    /// The OT terms of the last solves; `yy` is that of the last [`Divergences::all`].
+    pub fn value(&self) -> Value {
+        if let Some(wide) = self.wide() {
+            return wide.value();
+        }
+        let (xy, xx) = self.cross_terms();
+        Value { xy, xx, yy: self.ot(&self.target, &self.y, &self.y) }
+    }
+
+    /// Where the last solve was done in f64.
+    fn wide(&self) -> Option<&Divergences<f64>> {
+        self.wide.as_deref().filter(|_| self.widened).map(Wide::solver)
+    }
+
+    pub(super) fn potentials(&mut self) -> Potentials<T> {
+        if let Some(wide) = self.wide.as_deref_mut().filter(|_| self.widened) {
+            return wide.potentials();
+        }
+        let pair = Pair { isa: Isa::best(), x: &self.x, y: &self.y };
+        let Solve { problem, beta, .. } = &mut self.cross;
+        let (f, g) = problem.potentials(pair, beta);
+        let unit = T::from_f64(self.unit * self.unit);
+        let place = |sorted: &[T], order: &[u32]| {
+            let mut out = vec![T::ZERO; order.len()];
+            order.iter().zip(sorted).for_each(|(&i, &v)| out[i as usize] = v * unit);
+            out
+        };
+        Potentials { f: place(f, &self.x.order), g: place(g, &self.y.order) }
+    }
+}
+
+/// Solves taken on beyond the tolerance.
+struct Refinement {
+    /// What was asked for.
+    stop: Stop,
+    /// A solve reached a lower error, and may reach one lower still.
+    going: bool,
+}
+
+impl Refinement {
+    /// On to `tolerance`. What ends above the tolerance asked for is not converged any more.
+    fn of(&mut self, report: &mut Report, tolerance: f64, refine: impl FnOnce(Stop) -> Report) {
+        let left = self.stop.max_iterations - report.iterations;
+        if report.marginal_error <= tolerance || left == 0 {
+            return;
+        }
+        let found = refine(Stop { tolerance, max_iterations: left.min(MORE) });
+        self.going |= found.status == Status::Converged;
+        let asked = found.marginal_error <= self.stop.tolerance;
+        *report = Report {
+            status: if asked { Status::Converged } else { found.status },
+            iterations: report.iterations + found.iterations,
+            ..found
+        };
+    }
+}
+
+/// Root mean square of what moves a point, in units of √(ε ln 2).
+fn distance<T: Real>(x: &Cloud<T>, own: &[T], cross: &[T]) -> f64 {
+    let rows = own.chunks_exact(x.d).zip(cross.chunks_exact(x.d)).zip(&x.weights);
+    let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(&a, &b)| (a - b).to_f64().powi(2)).sum::<f64>();
+    rows.map(|((a, b), w)| w.to_f64() * square(a, b)).sum::<f64>().sqrt()
+}
