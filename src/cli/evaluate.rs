@@ -17,7 +17,7 @@ pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
 
 fn gaussians(model: &gaussian::Model, args: &Evaluate, talk: Talk) -> Result<Exit> {
     refuse_gpu(args.device)?;
-    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
+    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
     let e = pool(args.threads)?.run(|| model.evaluate(&set))?;
     if args.json {
         line(json!({
@@ -46,7 +46,7 @@ fn table_of(costs: &[f64], explained: &[Option<f64>], barycentre_cost: f64) -> V
 }
 
 fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit> {
-    let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
+    let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, talk)?;
     let (mut projector, said) = projector(model, &measures, args.device)?;
     let e = pool(args.threads)?.run(|| projector.evaluate(&measures, args.points))?;
     if let Some(said) = said {

@@ -24,7 +24,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     }
     let inputs: Vec<&Path> = args.inputs.iter().map(PathBuf::as_path).collect();
     rows::check_model(&args.output, &inputs)?;
-    let measures = read(&args.inputs, &args.reading)?;
+    let measures = read(&args.inputs, &args.reading, talk)?;
     let mut fit = match &args.resume {
         Some(directory) => Fit::<f32>::resume(&measures, directory)?,
         None => Fit::<f32>::new(&measures, &settings)?,
@@ -39,7 +39,6 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     }
     fit = fit.on(&place)?;
     let stop = on_ctrl_c()?;
-    talk.say(format!("{} measures in R^{}", measures.len(), measures[0].dim()));
     let mut progress = Progress::new(talk, args.json);
     let finished = pool(args.threads)?.run(|| drive(&mut fit, args, &stop, &mut progress))?;
     progress.end();

@@ -52,7 +52,7 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
     let pool = pool(args.threads)?;
     Ok(match load(&args.model)? {
         AnyModel::Clouds(model) => {
-            let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
+            let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, talk)?;
             let foot = |p: wgpca::gpca::Projection| {
                 let settled = p.status == Status::Converged;
                 Foot { time: p.time, residual: p.residual, at_end: p.at_end, settled }
@@ -67,7 +67,7 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
         }
         AnyModel::Gaussian(model) => {
             refuse_gpu(args.device)?;
-            let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
+            let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
             let foot = |p: wgpca::gaussian::Projection| Foot {
                 time: p.time,
                 residual: p.residual,
