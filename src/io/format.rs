@@ -27,14 +27,11 @@ pub enum Format {
     Pcd,
     /// Scan: a number of points, and the points.
     Pts,
-    /// Point cloud of a laser scanner, plain or compressed.
-    #[cfg(feature = "las")]
-    Las,
 }
 
 /// Endings, their format, and whether such a file is taken from a directory without being named. Tables of sources or
 /// logs that lie beside clouds are often `.tsv` or `.dat`, so those two are not.
-const ENDINGS: &[(&str, Format, bool)] = &[
+const ENDINGS: [(&str, Format, bool); 13] = [
     ("npy", Format::Npy, true),
     ("npz", Format::Npz, true),
     ("csv", Format::Text, true),
@@ -48,10 +45,6 @@ const ENDINGS: &[(&str, Format, bool)] = &[
     ("stl", Format::Stl, true),
     ("pcd", Format::Pcd, true),
     ("pts", Format::Pts, true),
-    #[cfg(feature = "las")]
-    ("las", Format::Las, true),
-    #[cfg(feature = "las")]
-    ("laz", Format::Las, true),
 ];
 
 impl Format {
@@ -78,10 +71,10 @@ impl FromStr for Format {
 }
 
 /// The ending of a file's name, before a `.gz`, and its entry.
-fn entry(path: &Path) -> Option<&'static (&'static str, Format, bool)> {
+fn entry(path: &Path) -> Option<(&'static str, Format, bool)> {
     let inner = if is_packed(path) { Path::new(path.file_stem()?) } else { path };
     let extension = inner.extension()?.to_str()?.to_ascii_lowercase();
-    ENDINGS.iter().find(|(name, ..)| *name == extension)
+    ENDINGS.iter().find(|(name, ..)| *name == extension).copied()
 }
 
 /// Whether the file's name ends in `.gz`.
@@ -91,12 +84,12 @@ pub(super) fn is_packed(path: &Path) -> bool {
 
 /// The format that a file's name tells.
 pub(super) fn ending(path: &Path) -> Option<Format> {
-    entry(path).map(|&(_, format, _)| format)
+    entry(path).map(|(_, format, _)| format)
 }
 
 /// Whether a file is taken from a directory.
 pub(super) fn taken(path: &Path) -> bool {
-    entry(path).is_some_and(|&(.., taken)| taken)
+    entry(path).is_some_and(|(.., taken)| taken)
 }
 
 /// The known endings, for messages.

@@ -43,6 +43,8 @@ impl Input {
         if self.source == Source::Stream {
             return Err(Error::file(&self.path, "", "standard input has no name that tells its format; give it (format)"));
         }
+        // A name that leads nowhere is the first thing to say.
+        readable(&self.path)?;
         let inner = if is_packed(&self.path) { self.path.file_stem().map(Path::new) } else { Some(&*self.path) };
         let problem = match inner.and_then(Path::extension) {
             Some(e) => format!("files that end in .{} are not read", e.to_string_lossy()),
@@ -73,11 +75,17 @@ impl Input {
 
 /// All bytes of a file.
 pub(super) fn contents(path: &Path) -> Result<Vec<u8>> {
+    readable(path)?;
+    std::fs::read(path).map_err(|e| Error::io(path, e))
+}
+
+/// An error if the path leads to no file.
+fn readable(path: &Path) -> Result<()> {
     let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     if metadata.is_dir() {
         return Err(Error::file(path, "", "it is a directory where a file is expected; name a file"));
     }
-    std::fs::read(path).map_err(|e| Error::io(path, e))
+    Ok(())
 }
 
 /// The files of the inputs, and what to say of files that are left out.

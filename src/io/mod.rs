@@ -10,8 +10,6 @@ mod format;
 mod gaussians;
 mod inputs;
 mod keys;
-#[cfg(feature = "las")]
-mod las;
 mod mesh;
 mod mixed;
 mod npy;

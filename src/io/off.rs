@@ -119,7 +119,7 @@ fn keyword<'a>(lines: &mut Tokens<'a>) -> Result<((usize, usize), &'a str), Faul
 fn counts(first: &str, lines: &mut Tokens) -> Result<[usize; 2], Fault> {
     let line = match first {
         "" => lines
-            .next()
+            .next_line()
             .ok_or_else(|| lines.fault("the file ends before the counts of vertices and faces; it is truncated"))?,
         line => line,
     };

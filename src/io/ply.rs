@@ -66,6 +66,9 @@ pub(super) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault
         points.extend(columns.iter().map(|&c| row.scalars[c]));
         weights.extend(weight.map(|c| row.scalars[c]));
     }
+    if let Some(odd) = odd.take_if(|_| matches!(&body, Body::Text(tokens) if tokens.left() > 0)) {
+        return Err(odd);
+    }
     let following = body.following(&elements[at + 1..], corners, vertex.count, &mut row, &mut triangles);
     let mut spoilt = None;
     match (odd, following) {

@@ -133,8 +133,6 @@ fn parse(bytes: &[u8], format: Format, options: &ReadOptions) -> std::result::Re
         Format::Ply => return ply::read(bytes, options),
         Format::Pcd => return pcd::read(bytes, options),
         Format::Pts => return pts::read(bytes, options),
-        #[cfg(feature = "las")]
-        Format::Las => return super::las::read(bytes, options),
         Format::Npy => npy::read(bytes)?,
         Format::Npz => npz::read(bytes, options.weights_key.as_deref())?,
         Format::Off => off::read(bytes, surface)?,

@@ -228,7 +228,7 @@ impl Layout {
         if let Some(column) = self.plan.weight {
             let value = self.number(&fields, number, column)?;
             if value < 0.0 || value.is_nan() {
-                let problem = format!("the weight is {}; weights are at least 0", quote(fields[column]));
+                let problem = format!("the weight is {}; weights are at least 0", fields[column]);
                 return Err(Fault::at(self.place(number, column), problem));
             }
             weights.push(value);
@@ -248,7 +248,8 @@ impl Layout {
             Err(_) => return Err(self.no_number(fields, line, column)),
         };
         if value.is_infinite() || value.is_nan() && !self.missing {
-            let remedy = if value.is_nan() { ", or drop such points (drop_nan)" } else { "" };
+            let dropped = value.is_nan() && self.plan.weight != Some(column);
+            let remedy = if dropped { ", or drop such points (drop_nan)" } else { "" };
             let problem = format!("it is {field}, which is not finite; remove the line or repair the value{remedy}");
             return Err(Fault::at(self.place(line, column), problem));
         }
