@@ -301,12 +301,7 @@ fn share_of_rounding(d: usize, rounding: f64) -> f64 {
 }
 
 /// The share of the largest eigenvalue of the lowest, if it was set to 0.
-fn check_in_place(
-    name: impl Fn() -> String,
-    sigma: &mut [f64],
-    d: usize,
-    rounding: f64,
-) -> Result<Option<f64>> {
+fn check_in_place(name: impl Fn() -> String, sigma: &mut [f64], d: usize, rounding: f64) -> Result<Option<f64>> {
     check_symmetry_within(&name, sigma, d, ASYMMETRY.max(ASYMMETRIES * rounding))?;
     let allowed = NEGATIVE.max(share_of_rounding(d, rounding));
     if allowed > NEGATIVE

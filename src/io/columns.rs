@@ -142,8 +142,31 @@ const PLACES: [&str; 7] = ["coord", "coordinate", "pos", "position", "point", "p
 const UNITS: [&str; 15] = ["m", "mm", "cm", "km", "um", "nm", "ft", "in", "px", "pix", "au", "pc", "kpc", "mpc", "deg"];
 const WEIGHTS: [&str; 4] = ["weight", "weights", "w", "mass"];
 const ATTRIBUTES: [&str; 25] = [
-    "red", "green", "blue", "r", "g", "b", "a", "alpha", "rgb", "rgba", "color", "colour", "colors", "colours", "diffuse",
-    "intensity", "reflectance", "curvature", "normal", "normals", "nx", "ny", "nz", "normalx", "normaly",
+    "red",
+    "green",
+    "blue",
+    "r",
+    "g",
+    "b",
+    "a",
+    "alpha",
+    "rgb",
+    "rgba",
+    "color",
+    "colour",
+    "colors",
+    "colours",
+    "diffuse",
+    "intensity",
+    "reflectance",
+    "curvature",
+    "normal",
+    "normals",
+    "nx",
+    "ny",
+    "nz",
+    "normalx",
+    "normaly",
 ];
 const LABELS: [&str; 10] =
     ["label", "labels", "class", "classes", "category", "target", "split", "fold", "cluster", "file"];
@@ -291,12 +314,7 @@ fn numbered(roles: &[Role], weight: Option<usize>) -> Option<Vec<usize>> {
 }
 
 /// The column of the weights among some columns: the one asked for, else one of a usual name.
-fn find_weight(
-    names: &[&str],
-    roles: &[Role],
-    among: &[usize],
-    wanted: Weights<'_>,
-) -> Result<Option<usize>, String> {
+fn find_weight(names: &[&str], roles: &[Role], among: &[usize], wanted: Weights<'_>) -> Result<Option<usize>, String> {
     let is_weight = |&k: &usize| match wanted {
         Weights::Usual => roles[k] == Role::Weight,
         Weights::Named(wanted) => names[k] == wanted,

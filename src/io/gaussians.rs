@@ -1,11 +1,11 @@
 //! Gaussian measures from files: stacks of covariances, with means, weights and names beside them.
 
 use super::cloud::{Fault, Part, name_of};
-use super::npy::{self, Array, Stored, show};
-use super::npz::{self, Archive};
 use super::format::{Format, ending};
 use super::inputs::contents;
 use super::keys::OfGaussians;
+use super::npy::{self, Array, Stored, show};
+use super::npz::{self, Archive};
 use super::text;
 use crate::error::{Error, Result};
 use crate::gaussian::Gaussians;
@@ -161,7 +161,8 @@ fn order(shape: &[usize]) -> std::result::Result<usize, String> {
             show(shape)
         )),
         _ => Err(format!(
-            "its shape is {}; covariances of n measures have the shape (n, d, d) (clouds of points are samples of Gaussians (from_samples))",
+            "its shape is {}; covariances of n measures have the shape (n, d, d); clouds of points are samples of Gaussians \
+             (from_samples)",
             show(shape)
         )),
     }

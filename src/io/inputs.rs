@@ -41,7 +41,11 @@ impl Input {
             return Ok(format);
         }
         if self.source == Source::Stream {
-            return Err(Error::file(&self.path, "", "standard input has no name that tells its format; give it (format)"));
+            return Err(Error::file(
+                &self.path,
+                "",
+                "standard input has no name that tells its format; give it (format)",
+            ));
         }
         // A name that leads nowhere is the first thing to say.
         readable(&self.path)?;
@@ -180,13 +184,40 @@ impl Listing {
 
 /// Last words of names of files that belong to a data set of clouds and are none.
 const OTHERS: [&str; 14] = [
-    "labels", "label", "classes", "targets", "split", "splits", "metadata", "meta", "readme", "categories", "annotations",
-    "manifest", "filelist", "license",
+    "labels",
+    "label",
+    "classes",
+    "targets",
+    "split",
+    "splits",
+    "metadata",
+    "meta",
+    "readme",
+    "categories",
+    "annotations",
+    "manifest",
+    "filelist",
+    "license",
 ];
 /// Names of such files.
 const ALONE: [&str; 17] = [
-    "train", "test", "val", "valid", "validation", "items", "index", "info", "names", "sources", "requirements", "notes",
-    "list", "files", "catalog", "citation", "changelog",
+    "train",
+    "test",
+    "val",
+    "valid",
+    "validation",
+    "items",
+    "index",
+    "info",
+    "names",
+    "sources",
+    "requirements",
+    "notes",
+    "list",
+    "files",
+    "catalog",
+    "citation",
+    "changelog",
 ];
 
 /// Whether a file is by its name something else than a cloud. Arrays are often called `train` and `test`.

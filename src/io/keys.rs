@@ -19,14 +19,51 @@ pub(super) enum Key {
 }
 
 const POINTS: [&str; 17] = [
-    "point", "pos", "position", "positions", "xyz", "coord", "coords", "coordinate", "coordinates", "vertex", "vertices",
-    "verts", "pts", "pc", "cloud", "pointcloud", "point_cloud",
+    "point",
+    "pos",
+    "position",
+    "positions",
+    "xyz",
+    "coord",
+    "coords",
+    "coordinate",
+    "coordinates",
+    "vertex",
+    "vertices",
+    "verts",
+    "pts",
+    "pc",
+    "cloud",
+    "pointcloud",
+    "point_cloud",
 ];
 const WEIGHTS: [&str; 5] = ["weights", "weight", "w", "mass", "masses"];
 const OFFSETS: [&str; 5] = ["offsets", "offset", "ptr", "indptr", "row_splits"];
 const ATTRIBUTES: [&str; 24] = [
-    "normal", "normals", "rgb", "rgba", "color", "colors", "colour", "colours", "intensity", "face", "faces", "triangles",
-    "edges", "edge_index", "edge_attr", "label", "labels", "class", "classes", "name", "names", "id", "ids", "index",
+    "normal",
+    "normals",
+    "rgb",
+    "rgba",
+    "color",
+    "colors",
+    "colour",
+    "colours",
+    "intensity",
+    "face",
+    "faces",
+    "triangles",
+    "edges",
+    "edge_index",
+    "edge_attr",
+    "label",
+    "labels",
+    "class",
+    "classes",
+    "name",
+    "names",
+    "id",
+    "ids",
+    "index",
 ];
 const COVARIANCES: [&str; 8] =
     ["covariances", "covariance", "covs", "cov", "sigma", "sigmas", "covariance_matrices", "cov_matrices"];
@@ -58,8 +95,10 @@ pub(super) fn only<'a>(found: &[&'a str], what: &str) -> Result<Option<&'a str>,
         [one] => Ok(Some(one)),
         several => {
             let list = several.join(", ");
-            Err(format!("the arrays {list} may all hold the {what}; call one of them {what:?} and keep the others elsewhere")
-                .into())
+            Err(format!(
+                "the arrays {list} may all hold the {what}; call one of them {what:?} and keep the others elsewhere"
+            )
+            .into())
         }
     }
 }

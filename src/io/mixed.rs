@@ -15,9 +15,8 @@ pub(super) fn warning(clouds: &[Cloud]) -> Option<String> {
         return None;
     }
     let whole: Vec<bool> = (0..d).map(|k| rows().all(|row| row[k].fract() == 0.0)).collect();
-    let byte = |&k: &usize| {
-        whole[k] && rows().all(|row| (0.0..=255.0).contains(&row[k])) && rows().any(|row| row[k] > 1.0)
-    };
+    let byte =
+        |&k: &usize| whole[k] && rows().all(|row| (0.0..=255.0).contains(&row[k])) && rows().any(|row| row[k] > 1.0);
     let colours: Vec<String> = (0..d).filter(byte).map(|k| (k + 1).to_string()).collect();
     if !colours.is_empty() && whole.iter().any(|whole| !whole) {
         let (s, holds) = if colours.len() == 1 { ("", "holds") } else { ("s", "hold") };

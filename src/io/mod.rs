@@ -72,8 +72,8 @@ impl ReadOptions {
 /// Measures are named after their files; no two get the same name.
 ///
 /// # Errors
-/// [`Error::Io`](crate::Error::Io) for what cannot be opened, [`Error::File`](crate::Error::File) for content that cannot be used,
-/// [`Error::Points`](crate::Error::Points) and [`Error::Weights`](crate::Error::Weights) for values that make no measure or if
+/// [`Error::Io`](crate::Error::Io) for what cannot be opened, [`Error::File`](crate::Error::File) for content that cannot be
+/// used, [`Error::Points`](crate::Error::Points) and [`Error::Weights`](crate::Error::Weights) for values that make no measure or if
 /// the measures do not all have the same dimension, [`Error::Parameter`](crate::Error::Parameter) if nothing is given or an
 /// option is asked of files none of which it concerns.
 ///

@@ -68,7 +68,9 @@ impl<'a> Keys<'a> {
             && !names.contains(&key)
         {
             let found = names.join(", ");
-            return Err(format!("no array is called {key:?}, which is asked for as the weights; it holds {found}").into());
+            return Err(
+                format!("no array is called {key:?}, which is asked for as the weights; it holds {found}").into()
+            );
         }
         let free: Vec<&str> = names.iter().copied().filter(|n| Some(*n) != weights_key).collect();
         let all = |key: Key| free.iter().copied().filter(|n| Key::of(n) == key).collect::<Vec<_>>();

@@ -39,7 +39,9 @@ pub(super) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
         pending.clear();
     }
     if points.is_empty() {
-        return Err(String::from("it has no vertices (lines that begin with v); a cloud needs at least one point").into());
+        return Err(
+            String::from("it has no vertices (lines that begin with v); a cloud needs at least one point").into()
+        );
     }
     let mut triangles = Vec::new();
     for (k, (line, corners)) in faces.iter().enumerate() {

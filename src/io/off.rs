@@ -137,9 +137,8 @@ fn face(tokens: &mut Tokens, (k, faces): (usize, usize), corners: &mut Vec<f64>)
         tokens.fault(format!("the file ends after {k} of {faces} faces; it is truncated or its counts are wrong"))
     };
     let Some(word) = tokens.next() else { return Err(ends(tokens)) };
-    let count: usize = word
-        .parse()
-        .map_err(|_| tokens.fault("a face begins with its number of corners; repair the line"))?;
+    let count: usize =
+        word.parse().map_err(|_| tokens.fault("a face begins with its number of corners; repair the line"))?;
     corners.clear();
     while corners.len() < count {
         match tokens.number().map_err(|problem| tokens.fault(problem))? {

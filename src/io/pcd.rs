@@ -43,7 +43,9 @@ pub(super) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault
     let plan = Plan::of(&names, options.columns.as_ref(), weight)?;
     if !plan.understood {
         let found = names.join(", ");
-        return Err(format!("its fields {found} do not tell the coordinates x, y, z; choose the columns (columns)").into());
+        return Err(
+            format!("its fields {found} do not tell the coordinates x, y, z; choose the columns (columns)").into()
+        );
     }
     let wanted: Vec<usize> = plan.coordinates.iter().chain(&plan.weight).copied().collect();
     if let Some(&k) = wanted.iter().find(|&&k| header.fields[k].count != 1) {
@@ -101,7 +103,8 @@ fn header(bytes: &[u8]) -> Result<Header, Fault> {
                     Some("binary") => Data::Binary,
                     Some("binary_compressed") => Data::Packed,
                     other => {
-                        let problem = format!("{} is not one of ascii, binary, binary_compressed", quote(other.unwrap_or("")));
+                        let problem =
+                            format!("{} is not one of ascii, binary, binary_compressed", quote(other.unwrap_or("")));
                         return Err(at(problem));
                     }
                 };
@@ -127,7 +130,9 @@ fn fields(names: Vec<String>, sizes: &[usize], kinds: &[char], counts: &[usize])
         (kind @ 'F', size @ (4 | 8)) | (kind @ ('I' | 'U'), size @ (1 | 2 | 4 | 8)) => {
             Ok(Field { name, size, kind, count: counts.get(k).copied().unwrap_or(1) })
         }
-        (kind, size) => Err(format!("its field {name:?} has the unknown type {kind} of {size} bytes; repair the header")),
+        (kind, size) => {
+            Err(format!("its field {name:?} has the unknown type {kind} of {size} bytes; repair the header"))
+        }
     };
     names.into_iter().enumerate().map(field).collect()
 }
@@ -146,7 +151,8 @@ fn text(body: &[u8], header: &Header, wanted: &[usize]) -> Result<Vec<f64>, Faul
         let mut words = line.split_whitespace();
         for (place, field) in header.fields.iter().enumerate() {
             for _ in 0..field.count {
-                let word = words.next().ok_or_else(|| tokens.fault("the point has too few numbers; repair the line"))?;
+                let word =
+                    words.next().ok_or_else(|| tokens.fault("the point has too few numbers; repair the line"))?;
                 if wanted.contains(&place) {
                     let number = word.parse();
                     row[place] = number

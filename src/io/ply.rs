@@ -143,14 +143,14 @@ fn find_weight(vertex: &Element, options: &ReadOptions) -> Result<Option<usize>,
         }
         let found: Vec<usize> = (0..vertex.properties.len())
             .filter(|&c| vertex.properties[c].length.is_none() && is_weight(&vertex.properties[c].name))
-            .filter(|&c| options.columns.as_ref().is_none_or(|w| !w.find(Some(&names()), c + 1).is_ok_and(|w| w.contains(&c))))
+            .filter(|&c| {
+                options.columns.as_ref().is_none_or(|w| !w.find(Some(&names()), c + 1).is_ok_and(|w| w.contains(&c)))
+            })
             .collect();
         return match found[..] {
             [] => Ok(None),
             [one] => Ok(Some(one)),
-            _ => {
-                Err(String::from("more than one property may hold the weights; name the weight column").into())
-            }
+            _ => Err(String::from("more than one property may hold the weights; name the weight column").into()),
         };
     };
     if options.surface.is_some() {

@@ -39,7 +39,8 @@ pub(super) fn read<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Resul
     let (files, remarks) = gather(inputs, options)?;
     let format = |file: &Input| file.format(options).ok();
     if options.surface.is_some() && !files.iter().any(|f| format(f).is_some_and(Format::is_mesh)) {
-        let problem = "none of the files is a mesh (.ply, .off, .obj, .stl) with a surface to draw from; leave this option out";
+        let problem =
+            "none of the files is a mesh (.ply, .off, .obj, .stl) with a surface to draw from; leave this option out";
         return Err(Error::parameter("surface", problem));
     }
     if options.weights_key.is_some() && !files.iter().any(|f| format(f) == Some(Format::Npz)) {
@@ -71,7 +72,11 @@ pub(super) fn read_inputs(
     leave_out_labels(&mut items, files, &mut remarks);
     if items.is_empty() {
         let path = files.first().map(|f| f.path.clone()).unwrap_or_default();
-        return Err(Error::file(path, "", "it holds words and no numbers, and no other file holds a cloud; name one that does"));
+        return Err(Error::file(
+            path,
+            "",
+            "it holds words and no numbers, and no other file holds a cloud; name one that does",
+        ));
     }
     for item in &mut items {
         let path = &files[item.file].path;
@@ -84,7 +89,8 @@ pub(super) fn read_inputs(
     let mut notices = gathered(&remarks, false);
     notices.extend(other_names(&items, files));
     let summary = Summary::of(&items);
-    let clouds: Vec<(usize, Cloud)> = items.into_iter().flat_map(|i| i.content.clouds.into_iter().map(move |c| (i.file, c))).collect();
+    let clouds: Vec<(usize, Cloud)> =
+        items.into_iter().flat_map(|i| i.content.clouds.into_iter().map(move |c| (i.file, c))).collect();
     let (measures, dropped) = measures(clouds, files, options)?;
     notices.extend(dropped);
     Ok(Reading { summary: summary.text(&measures), measures, notices, warnings: gathered(&remarks, true) })
@@ -169,7 +175,8 @@ fn leave_out_labels(items: &mut Vec<Item>, files: &[Input], remarks: &mut Vec<(P
     }
     items.retain(|item| {
         if is_table(item) {
-            let text = "it looks like a table of labels beside clouds; it is left out (name the file itself to read it)";
+            let text =
+                "it looks like a table of labels beside clouds; it is left out (name the file itself to read it)";
             remarks.push((files[item.file].path.clone(), Remark { warning: false, text: text.into() }));
         }
         !is_table(item)
@@ -280,7 +287,8 @@ fn gathered(remarks: &[(PathBuf, Remark)], warning: bool) -> Vec<String> {
 fn other_names(items: &[Item], files: &[Input]) -> Option<String> {
     let mut named = items.iter().filter(|item| !item.content.names.is_empty());
     let first = named.next()?;
-    let same = |a: &[String], b: &[String]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.eq_ignore_ascii_case(b));
+    let same =
+        |a: &[String], b: &[String]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.eq_ignore_ascii_case(b));
     let other = named.find(|item| !same(&item.content.names, &first.content.names))?;
     let text = |item: &Item| format!("{} of {}", item.content.names.join(", "), files[item.file].path.display());
     Some(format!("coordinates have different names: {}, {}", text(first), text(other)))

@@ -41,7 +41,9 @@ pub(super) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
         Some(n) if !bytes.trim_ascii_start().starts_with(b"solid") || bytes.contains(&0) => {
             let found = (bytes.len() - TITLE - 4) as f64 / TRIANGLE as f64;
             let problem = "it is truncated or no .stl file; copy or save it again";
-            return Err(format!("it promises {n} triangles of {TRIANGLE} bytes, there are {found:.2}; {problem}").into());
+            return Err(
+                format!("it promises {n} triangles of {TRIANGLE} bytes, there are {found:.2}; {problem}").into()
+            );
         }
         _ => ascii(&decode(bytes)?)?,
     };

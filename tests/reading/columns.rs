@@ -129,7 +129,12 @@ fn columns_are_chosen() {
     let weighted = ReadOptions { weight_column: Some("r".into()), ..columns("y,x") };
     let measure = &read_with("a.csv", "x,y,r\n1,2,1\n3,4,3\n", &weighted)[0];
     assert_eq!((measure.points(), measure.weights()), (&[2., 1., 4., 3.][..], &[0.25, 0.75][..]));
-    refuse_with("a.csv", text, &ReadOptions { weight_column: Some("x".into()), ..columns("x,y") }, &["\"x\"", "choose"]);
+    refuse_with(
+        "a.csv",
+        text,
+        &ReadOptions { weight_column: Some("x".into()), ..columns("x,y") },
+        &["\"x\"", "choose"],
+    );
     let array = doubles("(2, 3)", &[0., 1., 2., 3., 4., 5.]);
     assert_eq!(read_with("a.npy", &array, &columns("3,1"))[0].points(), [2., 0., 5., 3.]);
     refuse_with("a.npy", &array, &columns("x"), &["no names"]);
@@ -137,7 +142,9 @@ fn columns_are_chosen() {
     assert_eq!(read_with("a.off", "OFF\n1 0 0\n1 2 3\n", &columns("z,x"))[0].points(), [3., 1.]);
     let header = "ply\nformat ascii 1.0\nelement vertex 1\nproperty float a\nproperty float b\nend_header\n";
     assert_eq!(read_with("a.ply", format!("{header}7 8\n"), &columns("b,a"))[0].points(), [8., 7.]);
-    for (text, part) in [("", "missing"), ("x,,y", "missing"), ("0-2", "count from 1"), ("3-2", "rise"), ("x,x", "twice")] {
+    for (text, part) in
+        [("", "missing"), ("x,,y", "missing"), ("0-2", "count from 1"), ("3-2", "rise"), ("x,x", "twice")]
+    {
         let e = text.parse::<Columns>().expect_err(text).to_string();
         assert!(e.contains(part) && e.starts_with("columns: "), "{e}");
     }
@@ -147,7 +154,8 @@ fn columns_are_chosen() {
 #[test]
 fn mixed_columns_without_names() {
     let row = |k: usize| format!("{} {} {}", 0.5 * k as f64 + 0.1, 0.25 * k as f64, 1.5);
-    let lines = |more: &dyn Fn(usize) -> String| (0..9).map(|k| format!("{} {}\n", row(k), more(k))).collect::<String>();
+    let lines =
+        |more: &dyn Fn(usize) -> String| (0..9).map(|k| format!("{} {}\n", row(k), more(k))).collect::<String>();
     let coloured = lines(&|k| format!("{} 0 255", 20 * k));
     let reading = read_one("a.xyz", &coloured, &ReadOptions::default());
     assert_eq!(reading.measures[0].dim(), 6);

@@ -56,7 +56,9 @@ fn obj() {
     says(&coloured.notices, &["a.obj", "colour", "left out"]);
     // A face may stand before its vertices; one that is damaged matters only if it is asked for.
     assert_eq!(read_with("a.obj", "f 1 2 3\nv 0 0 0\nv 1 0 0\nv 0 1 0\n", &surface(5))[0].len(), 5);
-    for (faces, part) in [("f 1 2 9\n", "corner 8"), ("f 1 2 0\n", "\"0\""), ("f 1 x 2\n", "\"x\""), ("f -9 1 2\n", "\"-9\"")] {
+    for (faces, part) in
+        [("f 1 2 9\n", "corner 8"), ("f 1 2 0\n", "\"0\""), ("f 1 x 2\n", "\"x\""), ("f -9 1 2\n", "\"-9\"")]
+    {
         let text = format!("v 0 0 0\nv 1 0 0\nv 0 1 0\n{faces}");
         assert_eq!(one("a.obj", &text).0.len(), 9);
         refuse_with("a.obj", &text, &surface(5), &["line 4", part]);
@@ -119,7 +121,9 @@ fn point_cloud_data() {
     ] {
         refuse("a.pcd", file, &parts);
     }
-    let ascii = |from: &str, to: &str| String::from_utf8(pcd("ascii", b"0 1 2 0 7\n3 4 5 0 7\n")).expect("text").replace(from, to);
+    let ascii = |from: &str, to: &str| {
+        String::from_utf8(pcd("ascii", b"0 1 2 0 7\n3 4 5 0 7\n")).expect("text").replace(from, to)
+    };
     refuse("a.pcd", ascii("FIELDS x y z", "FIELDS a b c"), &["fields a, b, c", "(columns)"]);
     refuse("a.pcd", ascii("SIZE 4 8", "SIZE 4 3"), &["\"y\"", "3 bytes"]);
     refuse("a.pcd", ascii("COUNT 1 1", "COUNT 1 2"), &["\"y\" has 2 numbers"]);
@@ -151,7 +155,10 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn packed_files() {
     let dir = Dir::new();
     dir.put("chair.csv.gz", gzip(b"x,y\n1,2\n"));
-    dir.put("desk.ply.gz", gzip(b"ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nend_header\n3 4\n"));
+    dir.put(
+        "desk.ply.gz",
+        gzip(b"ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nend_header\n3 4\n"),
+    );
     let measures = read_how(&[dir.path()], &ReadOptions::default()).measures;
     assert_eq!((measures[0].name(), measures[0].points()), ("chair", &[1., 2.][..]));
     assert_eq!((measures[1].name(), measures[1].points()), ("desk", &[3., 4.][..]));

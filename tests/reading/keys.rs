@@ -52,7 +52,9 @@ fn near_names_of_points_are_points() {
 
 #[test]
 fn attributes_of_a_cloud_are_no_cloud() {
-    for (name, others) in [("pos", ["normal", "rgb"]), ("points", ["normals", "anything"]), ("pos", ["x", "edge_index"])] {
+    for (name, others) in
+        [("pos", ["normal", "rgb"]), ("points", ["normals", "anything"]), ("pos", ["x", "edge_index"])]
+    {
         let arrays = [points(name), points(others[0]), points(others[1])];
         let reading = read_one("a.npz", npz(&arrays, true), &ReadOptions::default());
         assert_eq!((reading.measures.len(), reading.measures[0].points()), (1, &SIX[..]));
@@ -83,11 +85,15 @@ fn gaussians_by_near_names() {
     let dir = Dir::new();
     let covariances = || doubles("(2, 1, 1)", &[1.0, 4.0]);
     let means = || doubles("(2, 1)", &[5.0, 6.0]);
-    let mut read = |arrays: &[(&str, Vec<u8>)]| read_gaussians(&dir.put("g.npz", npz(arrays, false)), &Default::default());
+    let mut read =
+        |arrays: &[(&str, Vec<u8>)]| read_gaussians(&dir.put("g.npz", npz(arrays, false)), &Default::default());
     let w = || ("w", doubles("(2,)", &[1.0, 3.0]));
     for (sigma, mean) in [("covariances", "means"), ("covs", "mean"), ("cov", "mu"), ("Sigma", "Mean")] {
         let set = read(&[(sigma, covariances()), (mean, means()), w()]).expect(sigma);
-        assert_eq!((set.covariances(), set.means(), set.weights()), (&[1.0, 4.0][..], Some(&[5.0, 6.0][..]), &[0.5, 1.5][..]));
+        assert_eq!(
+            (set.covariances(), set.means(), set.weights()),
+            (&[1.0, 4.0][..], Some(&[5.0, 6.0][..]), &[0.5, 1.5][..])
+        );
     }
     for (arrays, parts) in [
         (vec![("covariances", covariances()), ("offset", means())], ["g.npz, array \"offset\"", "none of covariances"]),

@@ -81,7 +81,10 @@ fn covariances_in_single_precision() {
     assert!(wgpca::io::read_gaussians(&single, &Default::default()).is_ok());
     // Beyond the rounding it is an error all the same.
     let data: Vec<u8> = [1.0f32, 1.0, 1.0, 0.9999].iter().flat_map(|v| v.to_le_bytes()).collect();
-    assert!(wgpca::io::read_gaussians(&dir.put("w.npy", npy(1, "'<f4'", false, "(1, 2, 2)", &data)), &Default::default()).is_err());
+    assert!(
+        wgpca::io::read_gaussians(&dir.put("w.npy", npy(1, "'<f4'", false, "(1, 2, 2)", &data)), &Default::default())
+            .is_err()
+    );
 }
 
 /// What the command says of its input: notices and the summary unless it is to be quiet, options for settings.

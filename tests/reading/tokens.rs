@@ -22,7 +22,10 @@ fn vertices_of_off_over_several_lines() {
         assert!(reading.notices.is_empty(), "{:?}", reading.notices);
     }
     let wrapped = "OFF\n3 1 0\n0 0\n0\n1 0 0\n0 1 0\n3 0\n1\n2\n";
-    assert_eq!(read_with("a.off", wrapped, &surface()), read_with("a.off", format!("OFF\n3 1 0\n{VERTICES}3 0 1 2\n"), &surface()));
+    assert_eq!(
+        read_with("a.off", wrapped, &surface()),
+        read_with("a.off", format!("OFF\n3 1 0\n{VERTICES}3 0 1 2\n"), &surface())
+    );
     assert_eq!(one("a.off", "COFF\n2 0 0\n0 0 0 9\n9 9\n1 1 1 9 9 9 255\n").0, [0., 0., 0., 1., 1., 1.]);
 }
 
