@@ -36,6 +36,18 @@ pub(super) struct Remark {
     /// What was read may not be what was meant.
     pub warning: bool,
     pub text: String,
+    /// What is said of the first file alone of those of which the text is said.
+    pub detail: String,
+}
+
+impl Remark {
+    pub fn notice(text: impl Into<String>) -> Self {
+        Remark { warning: false, text: text.into(), detail: String::new() }
+    }
+
+    pub fn warning(text: impl Into<String>) -> Self {
+        Remark { warning: true, ..Remark::notice(text) }
+    }
 }
 
 impl Content {
@@ -47,7 +59,7 @@ impl Content {
 
     /// Says something that a user should know.
     pub fn notice(&mut self, text: impl Into<String>) {
-        self.remarks.push(Remark { warning: false, text: text.into() });
+        self.remarks.push(Remark::notice(text));
     }
 
     /// Says what stands in the file beside what was read.

@@ -5,6 +5,7 @@
 //! columns of one stem (`x1`, `Points:0`), if they count on from 0 or 1. If the coordinates are found, all other columns
 //! but the one of the weights are left out; if not, every column is a coordinate but those of the weights and the index.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::cloud::quote;
@@ -31,6 +32,7 @@ impl FromStr for Columns {
     /// ```
     /// use wgpca::io::Columns;
     /// assert_eq!("1-3".parse::<Columns>()?, Columns::Positions(vec![1, 2, 3]));
+    /// assert_eq!("1-3".parse::<Columns>()?.to_string(), "1,2,3");
     /// assert_eq!("x, y".parse::<Columns>()?, Columns::Names(vec!["x".into(), "y".into()]));
     /// # Ok::<(), wgpca::Error>(())
     /// ```
@@ -64,6 +66,17 @@ impl FromStr for Columns {
         match twice {
             Some(column) => wrong(format!("column {column} is given twice; give each once")),
             None => Ok(columns),
+        }
+    }
+}
+
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Columns::Names(names) => f.write_str(&names.join(",")),
+            Columns::Positions(positions) => {
+                f.write_str(&positions.iter().map(usize::to_string).collect::<Vec<_>>().join(","))
+            }
         }
     }
 }

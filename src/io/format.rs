@@ -1,5 +1,6 @@
 //! Formats, by the ending of a file's name.
 
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -51,6 +52,13 @@ impl Format {
     /// Whether its files may hold faces.
     pub(super) fn is_mesh(self) -> bool {
         matches!(self, Format::Ply | Format::Off | Format::Obj | Format::Stl)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entry = ENDINGS.iter().find(|(_, format, _)| format == self);
+        f.write_str(entry.map_or("", |(ending, ..)| ending))
     }
 }
 

@@ -129,7 +129,7 @@ fn directory(path: &Path, options: &ReadOptions, remarks: &mut Vec<(PathBuf, Rem
         return Err(Error::file(path, "", problem + &under));
     }
     if !under.is_empty() {
-        remarks.push((path.into(), Remark { warning: false, text: under[2..].into() }));
+        remarks.push((path.into(), Remark::notice(&under[2..])));
     }
     // If the names of all speak against them, the names mean something else.
     let (others, clouds): (Vec<_>, Vec<_>) = files.iter().cloned().partition(|file| is_called_otherwise(file));
@@ -137,7 +137,7 @@ fn directory(path: &Path, options: &ReadOptions, remarks: &mut Vec<(PathBuf, Rem
         files
     } else {
         let text = "by its name it is no cloud; it is left out (name the file itself to read it)";
-        remarks.extend(others.into_iter().map(|file| (file, Remark { warning: false, text: text.into() })));
+        remarks.extend(others.into_iter().map(|file| (file, Remark::notice(text))));
         clouds
     };
     Ok(kept.into_iter().map(|path| Input { path, source: Source::Found }).collect())

@@ -23,8 +23,8 @@ pub(super) fn content(
 /// Says that what follows the vertices, and is not needed, is damaged.
 pub(super) fn spoilt(Fault { place, problem }: &Fault) -> Remark {
     let colon = if place.is_empty() { "" } else { ": " };
-    let text = format!("the vertices are read, but what follows them is damaged ({place}{colon}{problem})");
-    Remark { warning: false, text }
+    let detail = format!(" ({place}{colon}{problem})");
+    Remark { detail, ..Remark::notice("the vertices are read, but what follows them is damaged") }
 }
 
 /// Adds a face, cut into triangles that fan out from its first corner. `corners` are indices as they were written.

@@ -64,8 +64,8 @@ pub(super) fn read_inputs(
         match read_content(input, options)? {
             Some(content) => items.push(Item { file, content }),
             None => {
-                let text = "it holds words and no numbers; it is left out".into();
-                remarks.push((input.path.clone(), Remark { warning: false, text }));
+                let text = "it holds words and no numbers; it is left out";
+                remarks.push((input.path.clone(), Remark::notice(text)));
             }
         }
     }
@@ -83,7 +83,7 @@ pub(super) fn read_inputs(
         remarks.extend(item.content.remarks.drain(..).map(|remark| (path.clone(), remark)));
         if item.content.names.is_empty() && options.columns.is_none() {
             let warning = mixed::warning(&item.content.clouds);
-            remarks.extend(warning.map(|text| (path.clone(), Remark { warning: true, text })));
+            remarks.extend(warning.map(|text| (path.clone(), Remark::warning(text))));
         }
     }
     let mut notices = gathered(&remarks, false);
@@ -177,7 +177,7 @@ fn leave_out_labels(items: &mut Vec<Item>, files: &[Input], remarks: &mut Vec<(P
         if is_table(item) {
             let text =
                 "it looks like a table of labels beside clouds; it is left out (name the file itself to read it)";
-            remarks.push((files[item.file].path.clone(), Remark { warning: false, text: text.into() }));
+            remarks.push((files[item.file].path.clone(), Remark::notice(text)));
         }
         !is_table(item)
     });
@@ -268,17 +268,17 @@ fn blame(error: Error, place: String) -> Error {
 
 /// Remarks of one kind; files of which the same is said share a line.
 fn gathered(remarks: &[(PathBuf, Remark)], warning: bool) -> Vec<String> {
-    let mut groups: Vec<(&Path, usize, &str)> = Vec::new();
+    let mut groups: Vec<(&Path, usize, &Remark)> = Vec::new();
     for (path, remark) in remarks.iter().filter(|(_, remark)| remark.warning == warning) {
-        match groups.iter_mut().find(|(.., text)| *text == remark.text) {
+        match groups.iter_mut().find(|(.., first)| first.text == remark.text) {
             Some((_, count, _)) => *count += 1,
-            None => groups.push((path, 1, &remark.text)),
+            None => groups.push((path, 1, remark)),
         }
     }
-    let line = |(path, count, text): (&Path, usize, &str)| match count {
-        1 => format!("{}: {text}", path.display()),
-        2 => format!("{} and 1 more file: {text}", path.display()),
-        n => format!("{} and {} more files: {text}", path.display(), n - 1),
+    let line = |(path, count, Remark { text, detail, .. }): (&Path, usize, &Remark)| match count {
+        1 => format!("{}: {text}{detail}", path.display()),
+        2 => format!("{} and 1 more file: {text}{detail}", path.display()),
+        n => format!("{} and {} more files: {text}{detail}", path.display(), n - 1),
     };
     groups.into_iter().map(line).collect()
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::ReadOptions;
-use super::cloud::{Cloud, Content, Fault, Part, quote};
+use super::cloud::{Cloud, Content, Fault, Part, Remark, quote};
 use super::columns::{Columns, Plan, Weights};
 
 /// The text of a file, its lines ended by `\n`.
@@ -65,6 +65,10 @@ struct Layout {
     plan: Plan,
     /// A missing number is NaN.
     missing: bool,
+    /// The first line is 0, 1, 2, …, as pandas numbers columns without names.
+    numbered: bool,
+    /// Another line holds whole numbers alone.
+    whole: bool,
     /// The first number of a file of one column, for the message about a molecule's `.xyz`.
     count: Option<f64>,
 }
@@ -170,6 +174,8 @@ impl Layout {
             is_header: false,
             plan: Plan::default(),
             missing: how.drop_nan,
+            numbered: false,
+            whole: false,
             count: None,
         };
         // pandas calls columns without names 0, 1, ... and leaves the name of its index empty.
@@ -179,7 +185,7 @@ impl Layout {
         // A row with a slip in one number must not pass for a header.
         let slip = words < fields.len() || nameless || fields.iter().all(|f| decimal_comma(f));
         // Nor may one be an error whose numbers are missing, if points without them are dropped.
-        let row = how.drop_nan && fields.iter().all(|f| !is_word(f) || missing(f));
+        let row = how.drop_nan && !pandas && fields.iter().all(|f| !is_word(f) || missing(f));
         if words > 0 && !row && slip && !pandas {
             let column = fields.iter().position(|f| is_word(&f) && (!nameless || f.is_empty())).unwrap_or(0);
             return Err(layout.no_number(&fields, number, column));
@@ -209,6 +215,7 @@ impl Layout {
             return Err(problem.into());
         }
         layout.plan = Plan::unnamed(fields.len(), how.columns).map_err(at_line)?;
+        layout.numbered = fields.len() > 1 && fields.iter().enumerate().all(counts);
         Ok(layout)
     }
 
@@ -225,6 +232,8 @@ impl Layout {
         for &column in &self.plan.coordinates {
             points.push(self.number(&fields, number, column)?);
         }
+        let first = points.len() - self.plan.coordinates.len();
+        self.whole |= number != self.line && points[first..].iter().all(|v| v.fract() == 0.0);
         if let Some(column) = self.plan.weight {
             let value = self.number(&fields, number, column)?;
             if value < 0.0 || value.is_nan() {
@@ -258,7 +267,8 @@ impl Layout {
 
     /// What was read: without the columns of numbers that only count the rows.
     fn content(self, mut points: Vec<f64>, weights: Vec<f64>) -> Content {
-        let Layout { mut plan, names, .. } = self;
+        let looks_like_header = self.numbered && !self.whole && points.len() > 2 * self.plan.coordinates.len();
+        let Layout { mut plan, names, line, .. } = self;
         let mut dim = plan.coordinates.len();
         for counter in std::mem::take(&mut plan.counters) {
             let place = plan.coordinates.iter().position(|&c| c == counter);
@@ -283,6 +293,11 @@ impl Layout {
         }
         let left: Vec<String> = plan.left.iter().map(name).collect();
         content.left_out(("column", "columns"), &left.iter().map(String::as_str).collect::<Vec<_>>());
+        if looks_like_header {
+            content.remarks.push(Remark::warning(format!(
+                "line {line} counts 0, 1, … as a header of pandas does, and is read as a point: remove it if it is none"
+            )));
+        }
         let weights = plan.weight.map(|_| weights);
         content.clouds.push(Cloud { part: Part::Whole, points, dim, weights });
         content

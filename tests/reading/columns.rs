@@ -168,6 +168,11 @@ fn mixed_columns_without_names() {
     says(&read_one("a.xyz", &normals, &ReadOptions::default()).warnings, &["columns 4 to 6 of 6", "normals"]);
     let values: Vec<f64> = normals.split_whitespace().map(|v| v.parse().expect("a number")).collect();
     says(&read_one("a.npy", doubles("(9, 6)", &values), &ReadOptions::default()).warnings, &["normals", "(columns)"]);
+    // A header of pandas whose columns have no names.
+    let header = read_one("a.csv", "0,1\n0.5,2\n3,4.5\n", &ReadOptions::default());
+    assert_eq!(header.measures[0].len(), 3);
+    says(&header.warnings, &["a.csv: line 1 counts", "header", "remove it"]);
+    assert!(read_one("a.csv", "0,1\n0.5,2\n3,4\n", &ReadOptions::default()).warnings.is_empty());
     // Whole numbers alone, real numbers alone, three columns, flags.
     for text in [lines(&|k| format!("{}.5 0.1", k)), lines(&|k| format!("{}", k % 2)), "1 2 3 200\n".repeat(9)] {
         assert!(read_one("a.xyz", &text, &ReadOptions::default()).warnings.is_empty(), "{text}");
@@ -182,6 +187,8 @@ fn points_that_are_not_there_are_dropped() {
     assert_eq!(reading.measures[0].weights(), [0.25, 0.75]);
     says(&reading.notices, &["dropped: 3 of 5 in", "a.csv"]);
     let reading = read_one("a.csv", ",1\n2,3\n", &options);
+    assert_eq!(reading.measures[0].points(), [2., 3.]);
+    let reading = read_one("a.csv", ",0,1\n0,2,3\n", &options);
     assert_eq!(reading.measures[0].points(), [2., 3.]);
     let values = [1., f64::NAN, 3., 4., f64::NAN, f64::NAN, 7., 8.];
     let reading = read_one("s.npy", doubles("(2, 2, 2)", &values), &options);

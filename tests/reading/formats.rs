@@ -173,5 +173,8 @@ fn formats_that_are_told() {
     assert_eq!(read_with("cloud", "1 2\n", &format("csv"))[0].points(), [1., 2.]);
     assert_eq!(read_with("cloud.dump", "OFF\n1 0 0\n1 2 3\n", &format("off"))[0].points(), [1., 2., 3.]);
     let e = "bin".parse::<wgpca::io::Format>().expect_err("unknown").to_string();
+    for name in ["npy", "csv", "pcd"] {
+        assert_eq!(name.parse::<wgpca::io::Format>().expect("a format").to_string(), name);
+    }
     assert!(e.contains("\"bin\"") && e.contains(".pcd"), "{e}");
 }
