@@ -438,7 +438,8 @@ fn archives_hold_all_of_it() {
     };
     archive("all.npz", &[("covariances", "c.npy"), ("means", "m.npy"), ("weights", "w.npy")]);
     archive("only.npz", &[("sigma", "c.npy")]);
-    archive("none.npz", &[("sigma", "c.npy"), ("means", "m.npy")]);
+    archive("near.npz", &[("sigma", "c.npy"), ("mean", "m.npy"), ("w", "w.npy")]);
+    archive("none.npz", &[("stack", "c.npy"), ("means", "m.npy")]);
     archive("wrong.npz", &[("covariances", "c.npy"), ("means", "w.npy"), ("weights", "c.npy")]);
     let fit = |file: &str, more: &[&str]| {
         json(&[&["gaussian", file, "-o", "g.safetensors", "--json"], more].concat(), at)["components"].clone()
@@ -446,7 +447,8 @@ fn archives_hold_all_of_it() {
     assert_eq!(fit("all.npz", &[]), fit("c.npy", &["--means", "m.npy", "--weights", "w.npy"]));
     assert_eq!(fit("only.npz", &[]), fit("c.npy", &[]));
     let out = ["-o", "x.safetensors"];
-    refused(&[&["gaussian", "none.npz"], &out[..]].concat(), at, &["none.npz", "\"covariances\"", "means, sigma"]);
+    assert_eq!(fit("near.npz", &[]), fit("all.npz", &[]));
+    refused(&[&["gaussian", "none.npz"], &out[..]].concat(), at, &["none.npz", "\"covariances\"", "means, stack"]);
     refused(&[&["gaussian", "wrong.npz"], &out[..]].concat(), at, &["wrong.npz", "array \"weights\"", "(3, 1, 1)"]);
     refused(&[&["gaussian", "all.npz", "--means", "m.npy"], &out[..]].concat(), at, &["means", "all.npz", "leave"]);
 }

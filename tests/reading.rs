@@ -3,22 +3,32 @@
 
 #[path = "reading/arrays.rs"]
 mod arrays;
+#[path = "reading/columns.rs"]
+mod columns;
 #[path = "reading/damage.rs"]
 mod damage;
+#[path = "reading/formats.rs"]
+mod formats;
+#[path = "reading/keys.rs"]
+mod keys;
 #[path = "reading/meshes.rs"]
 mod meshes;
 #[path = "reading/polygon.rs"]
 mod polygon;
 #[path = "reading/sets.rs"]
 mod sets;
+#[path = "reading/stored.rs"]
+mod stored;
 #[path = "reading/tables.rs"]
 mod tables;
+#[path = "reading/tokens.rs"]
+mod tokens;
 
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use wgpca::Measure;
-use wgpca::io::{ReadOptions, read_file, read_measures};
+use wgpca::io::{Columns, ReadOptions, Reading, read_file, read_measures};
 
 /// A directory that goes away with the test.
 struct Dir(TempDir);
@@ -48,6 +58,32 @@ fn read(name: &str, bytes: impl AsRef<[u8]>) -> Vec<Measure> {
 fn read_with(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions) -> Vec<Measure> {
     let dir = Dir::new();
     read_file(&dir.put(name, bytes), options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Measures and notices of these inputs.
+#[track_caller]
+fn read_how<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Reading {
+    wgpca::io::read(inputs, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The same for one file of this name and content.
+#[track_caller]
+fn read_one(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions) -> Reading {
+    let dir = Dir::new();
+    read_how(&[dir.put(name, bytes)], options)
+}
+
+/// Asserts that one line, and only one, holds all the parts.
+#[track_caller]
+fn says(lines: &[String], parts: &[&str]) {
+    let holds = |line: &&String| parts.iter().all(|part| line.contains(part));
+    assert_eq!(lines.iter().filter(holds).count(), 1, "{parts:?} in {lines:#?}");
+    assert!(lines.iter().all(|line| !line.contains('\n')));
+}
+
+/// Columns as a user writes them.
+fn columns(text: &str) -> ReadOptions {
+    ReadOptions { columns: Some(text.parse::<Columns>().expect("columns")), ..Default::default() }
 }
 
 /// The only measure of a file: points and dimension.

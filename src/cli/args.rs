@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use wgpca::DeviceChoice;
 use wgpca::gaussian::Degenerate;
 use wgpca::gpca::Start;
+use wgpca::io::{Columns, Format};
 
 /// Geodesic principal components of probability measures in Wasserstein space.
 #[derive(Parser)]
@@ -52,15 +53,31 @@ pub enum Command {
 /// How clouds are read.
 #[derive(Group)]
 pub struct Reading {
-    /// Draw N points by area from the faces of ply and off meshes instead of taking their vertices.
+    /// Draw N points by area from the faces of ply, off, obj and stl meshes instead of taking their vertices.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = positive)]
     pub surface: Option<usize>,
     /// Seed of these points.
     #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub surface_seed: u64,
-    /// Column of a text file, or vertex property of a ply file, that holds weights.
+    /// Columns that are coordinates, by name (x,y,z) or position from 1 (1-3) [default: those that their names tell; all
+    /// where there are no names].
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<Columns>,
+    /// Column of a text, property of a ply or field of a pcd file that holds weights [default: weight, weights, w or mass].
     #[arg(long, value_name = "NAME")]
     pub weight_column: Option<String>,
+    /// Array of an npz file that holds weights [default: weights, or a near name].
+    #[arg(long, value_name = "NAME")]
+    pub weights_key: Option<String>,
+    /// Drop points with a coordinate that is NaN or missing, and say how many.
+    #[arg(long)]
+    pub drop_nan: bool,
+    /// Read the subdirectories of directories too.
+    #[arg(long)]
+    pub recursive: bool,
+    /// Format of the files that are named, and of standard input (-): csv, npy, ply, … [default: their endings tell].
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
 }
 
 /// How Gaussians are read.
@@ -103,8 +120,8 @@ pub enum Orthogonality {
 
 #[derive(Group)]
 pub struct Fit {
-    /// Files (npy, npz, csv, tsv, txt, xyz, dat, ply, off) or directories (there all but tsv and dat). A stack
-    /// (n, m, d) is n measures.
+    /// Files (npy, npz, csv, tsv, txt, xyz, dat, pts, ply, off, obj, stl, pcd, each also with gz) or directories (there all
+    /// but tsv and dat); - is standard input. A stack (n, m, d) is n measures.
     #[arg(required_unless_present = "resume", value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -336,7 +353,7 @@ pub struct Info {
 
 #[derive(Group)]
 pub struct Sinkhorn {
-    /// File with one cloud.
+    /// File with one cloud; - is standard input.
     pub x: PathBuf,
     /// File with one cloud.
     pub y: PathBuf,
@@ -356,9 +373,8 @@ pub struct Sinkhorn {
     /// Write the gradient in the points of X (.npy or .csv, as many rows and columns as X).
     #[arg(long, value_name = "FILE")]
     pub gradient: Option<PathBuf>,
-    /// Column of a text file, or vertex property of a ply file, that holds weights.
-    #[arg(long, value_name = "NAME")]
-    pub weight_column: Option<String>,
+    #[command(flatten)]
+    pub reading: Reading,
     /// Threads; 0 takes all that this process may use.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,

@@ -21,7 +21,7 @@ pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
 fn gaussians(model: &gaussian::Model, args: &Evaluate, talk: Talk) -> Result<Exit> {
     refuse_gpu(args.device)?;
     refuse_solves(&args.solves)?;
-    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
+    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
     let e = pool(args.threads, talk)?.run(|| model.evaluate(&set))?;
     if args.json {
         line(json!({
@@ -50,7 +50,7 @@ fn table_of(costs: &[f64], explained: &[Option<f64>], barycentre_cost: f64) -> V
 }
 
 fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit> {
-    let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
+    let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, talk)?;
     let mut model = model.clone();
     model.seed = args.seed.unwrap_or(model.seed);
     let (mut projector, said) = projector(&model, &measures, args.device)?;

@@ -23,7 +23,7 @@ pub fn run(args: &Arguments, matches: &ArgMatches, talk: Talk) -> Result<Exit> {
     let run = Run::new(args, matches, talk)?;
     let inputs: Vec<&Path> = run.inputs().iter().map(PathBuf::as_path).collect();
     rows::check_model(&run.output, &inputs)?;
-    let measures = read(run.inputs(), run.reading())?;
+    let measures = read(run.inputs(), run.reading(), talk)?;
     let mut fit = run.fit(&measures)?;
     if let Some(directory) = &args.checkpoint {
         prepare(directory)?;
@@ -36,7 +36,7 @@ pub fn run(args: &Arguments, matches: &ArgMatches, talk: Talk) -> Result<Exit> {
     fit = fit.on(&place)?;
     let pool = pool(args.threads, talk)?;
     fit.cancel_by(&on_stop()?);
-    talk.say(format!("{} measures in R^{}", measures.len(), measures[0].dim()));
+    fit.warnings().iter().for_each(|text| talk.warn(text));
     let (mut progress, mut out) = (Progress::new(talk, args.json), Reporter::new(talk));
     let finished = pool.run(|| drive(&mut fit, args, &run, &mut progress, &mut out))?;
     progress.end();

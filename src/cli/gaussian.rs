@@ -26,7 +26,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let beside = [means, weights, names].into_iter().flatten();
     let inputs: Vec<&Path> = args.inputs.iter().chain(beside).map(PathBuf::as_path).collect();
     rows::check_model(&args.output, &inputs)?;
-    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
+    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
     let (started, pool) = (Instant::now(), pool(args.threads, talk)?);
     let progress = Searches::new(talk, args.json);
     let ending = end_on_stop(stopped(args, progress.clone(), talk))?;

@@ -26,7 +26,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wgpca::gaussian::Gaussians as Set;
-use wgpca::io::{GaussianFiles, ReadOptions, read_gaussians, read_measures};
+use wgpca::io::{GaussianFiles, ReadOptions, read_gaussians};
 use wgpca::ot::Sinkhorn;
 use wgpca::store::AnyModel;
 use wgpca::{Error, Measure, Pool, Result};
@@ -94,15 +94,54 @@ fn error_line(text: impl std::fmt::Display) {
     writeln!(std::io::stderr(), "{text}").ok();
 }
 
-/// The measures of the inputs.
-fn read(inputs: &[PathBuf], how: &Reading) -> Result<Vec<Measure>> {
-    let options =
-        ReadOptions { surface: how.surface, weight_column: how.weight_column.clone(), seed: how.surface_seed };
-    read_measures(inputs, &options)
+/// The measures of the inputs, after a line that says how they were read.
+fn read(inputs: &[PathBuf], how: &Reading, talk: Talk) -> Result<Vec<Measure>> {
+    let options = ReadOptions {
+        surface: how.surface,
+        seed: how.surface_seed,
+        columns: how.columns.clone(),
+        weight_column: how.weight_column.clone(),
+        weights_key: how.weights_key.clone(),
+        drop_nan: how.drop_nan,
+        recursive: how.recursive,
+        format: how.format,
+    };
+    let reading = wgpca::io::read(inputs, &options).map_err(with_options)?;
+    reading.notices.iter().for_each(|text| talk.say(as_options(text)));
+    reading.warnings.iter().for_each(|text| talk.warn(as_options(text)));
+    talk.say(reading.summary);
+    Ok(reading.measures)
+}
+
+/// Settings of the library's readers, as its messages name them, and the options that set them.
+const READING: [(&str, &str); 6] = [
+    ("(columns)", "(--columns)"),
+    ("(drop_nan)", "(--drop-nan)"),
+    ("(format)", "(--format)"),
+    ("(recursive)", "(--recursive)"),
+    ("(weights_key)", "(--weights-key)"),
+    ("(from_samples)", "(--from-samples)"),
+];
+
+/// A message of the library's readers that names options in the place of settings.
+fn as_options(text: &str) -> String {
+    READING.iter().fold(text.to_string(), |text, (setting, option)| text.replace(setting, option))
+}
+
+/// The same for an error.
+fn with_options(error: Error) -> Error {
+    match error {
+        Error::File { path, place, problem } => Error::File { path, place, problem: as_options(&problem) },
+        Error::Points { cloud, point, coordinate, problem } => {
+            Error::Points { cloud, point, coordinate, problem: as_options(&problem) }
+        }
+        Error::Parameter { name, problem } => Error::Parameter { name, problem: as_options(&problem) },
+        other => other,
+    }
 }
 
 /// The clouds for a model of clouds; what says how Gaussians are read has no place there.
-fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians) -> Result<Vec<Measure>> {
+fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, talk: Talk) -> Result<Vec<Measure>> {
     let Gaussians { from_samples, centred: _, means, weights, names } = gaussians;
     for (name, given) in [
         ("from-samples", *from_samples),
@@ -114,7 +153,7 @@ fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians) -> Resu
             return Err(Error::parameter(name, "the model is one of point clouds; leave this option out"));
         }
     }
-    read(inputs, how)
+    read(inputs, how, talk)
 }
 
 /// The model's solves as they are asked for.
@@ -140,23 +179,31 @@ fn refuse_solves(solves: &Solves) -> Result<()> {
 }
 
 /// The Gaussians of the inputs: covariances, or those of clouds.
-fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians) -> Result<Set> {
+fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, talk: Talk) -> Result<Set> {
     let Gaussians { from_samples, centred, means, weights, names } = gaussians;
     let files = GaussianFiles { means: means.clone(), weights: weights.clone(), names: names.clone() };
     if *from_samples {
-        let mut set = Set::from_measures(&read(inputs, how)?)?;
+        let mut set = Set::from_measures(&read(inputs, how, talk)?)?;
         if *centred {
             set = Set::new(set.covariances().to_vec(), set.dim())?.with_names(set.names().to_vec())?;
         }
         return files.attach(set);
     }
-    for (name, given) in [("surface", how.surface.is_some()), ("weight-column", how.weight_column.is_some())] {
+    for (name, given) in [
+        ("surface", how.surface.is_some()),
+        ("columns", how.columns.is_some()),
+        ("weight-column", how.weight_column.is_some()),
+        ("weights-key", how.weights_key.is_some()),
+        ("drop-nan", how.drop_nan),
+        ("recursive", how.recursive),
+        ("format", how.format.is_some()),
+    ] {
         if given {
             return Err(Error::parameter(name, "covariances are read, no clouds; leave it out or add --from-samples"));
         }
     }
     match inputs {
-        [file] if !file.is_dir() => read_gaussians(file, &files),
+        [file] if !file.is_dir() => read_gaussians(file, &files).map_err(with_options),
         [.., last] => {
             let problem = "the covariances of all measures stand in one file; for files of points add --from-samples";
             Err(Error::file(last, "", problem))

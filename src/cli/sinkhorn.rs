@@ -1,12 +1,11 @@
 //! `wgpca sinkhorn`: in f64 on the CPU, in f32 on a GPU.
 
-use super::args::Sinkhorn as Arguments;
+use super::args::{Reading, Sinkhorn as Arguments};
 use super::device::place;
 use super::output::{emit, exact, line};
-use super::{Exit, Talk, pool, rows};
+use super::{Exit, Talk, pool, read, rows};
 use serde_json::json;
 use std::path::Path;
-use wgpca::io::{ReadOptions, read_file};
 #[cfg(feature = "cuda")]
 use wgpca::ot::Divergence;
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
@@ -23,8 +22,10 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     if let Some(path) = &args.gradient {
         rows::check(path, &[&args.x, &args.y])?;
     }
-    let options = ReadOptions { weight_column: args.weight_column.clone(), ..ReadOptions::default() };
-    let (x, y) = (cloud(&args.x, &options)?, cloud(&args.y, &options)?);
+    if args.x == args.y && args.x == Path::new("-") {
+        return Err(Error::file(&args.y, "", "standard input holds one of the clouds; give a file for the other"));
+    }
+    let (x, y) = (cloud(&args.x, &args.reading, talk)?, cloud(&args.y, &args.reading, talk)?);
     if x.dim() != y.dim() {
         let problem = format!(
             "its points have {} coordinates, those of {} have {}; both clouds must lie in the same space",
@@ -140,8 +141,8 @@ fn widened(s: Divergence<f32>) -> Divergence<f64> {
 }
 
 /// The one cloud of a file.
-fn cloud(path: &Path, options: &ReadOptions) -> Result<Measure> {
-    let mut clouds = read_file(path, options)?;
+fn cloud(path: &Path, how: &Reading, talk: Talk) -> Result<Measure> {
+    let mut clouds = read(&[path.into()], how, talk)?;
     let count = clouds.len();
     match clouds.pop() {
         Some(one) if count == 1 => Ok(one),

@@ -65,7 +65,7 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
     Ok(match load(&args.model)? {
         AnyModel::Clouds(mut model) => {
             ask(&mut model.sinkhorn, &args.solves)?;
-            let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians)?;
+            let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, talk)?;
             let foot = |p: wgpca::gpca::Projection| {
                 let settled = p.status == Status::Converged;
                 Foot { time: p.time, error: Some(p.time_se), residual: p.residual, at_end: p.at_end, settled }
@@ -81,7 +81,7 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
         AnyModel::Gaussian(model) => {
             refuse_gpu(args.device)?;
             refuse_solves(&args.solves)?;
-            let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians)?;
+            let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
             let foot = |p: wgpca::gaussian::Projection| Foot {
                 time: p.time,
                 error: None,

@@ -293,9 +293,24 @@ fn common_range(set: &Gaussians, negligible: f64) -> Result<Vec<f64>> {
     }
     let (values, vectors) = eigen(&total, dim);
     let rank = rank.min(values.iter().filter(|&&v| v >= negligible * values[dim - 1]).count());
+    let rank = rank.min(rank_beyond_rounding(set, &total));
     if rank == dim {
         return Ok(vec![]);
     }
     let kept = &vectors[(dim - rank) * dim..];
     Ok((0..dim * rank).map(|p| kept[p % rank * dim + p / rank]).collect())
+}
+
+/// The rank of the sum of all covariances, given that its entries are rounded. As the rounding of an entry is a share of
+/// it, the rank is judged by correlations. What f64 rounds by is left to the caller.
+fn rank_beyond_rounding(set: &Gaussians, total: &[f64]) -> usize {
+    let (dim, allowed) = (set.dim(), set.explained_by_rounding());
+    if allowed < 1e-10 {
+        return dim;
+    }
+    let scale: Vec<f64> = (0..dim).map(|k| total[k * dim + k].sqrt()).collect();
+    let unit = |k: usize| if scale[k] > 0.0 { scale[k] } else { 1.0 };
+    let correlations: Vec<f64> = (0..dim * dim).map(|p| total[p] / (unit(p / dim) * unit(p % dim))).collect();
+    let (values, _) = eigen(&correlations, dim);
+    values.iter().filter(|&&v| v > allowed * values[dim - 1]).count()
 }

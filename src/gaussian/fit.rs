@@ -326,7 +326,7 @@ fn check(set: &Gaussians, settings: &Settings) -> Result<()> {
 }
 
 fn data_warnings(set: &Gaussians, settings: &Settings, data: &Data) -> Vec<String> {
-    let mut out = vec![];
+    let mut out: Vec<String> = set.cleared().into_iter().collect();
     if data.frame.reduced() {
         let (d, dim) = (data.d, data.frame.dim);
         out.push(format!("all covariances vanish to rounding in {} common directions, which are left out", dim - d));

@@ -1,15 +1,22 @@
 //! Gaussian measures as a user hands them in: covariances with optional means, weights and names.
 
 use crate::error::{Error, Result};
-use crate::linalg::factor;
+use crate::linalg::{eigen, factor, symmetrise};
 use crate::measure::Measure;
 use crate::pool::for_each;
 use std::borrow::Cow;
 
 /// An asymmetry up to this share of the largest entry is rounding (of f32 too) and averaged away.
 const ASYMMETRY: f64 = 1e-6;
+/// The same for entries that are stored in a shorter type, in units of its rounding.
+const ASYMMETRIES: f64 = 16.0;
 /// A negative eigenvalue up to this share of the largest one is rounding and counts as 0.
 const NEGATIVE: f64 = 1e-10;
+/// What rounding by u of the entries does to the eigenvalues of a d × d matrix is below this times d u, with room for the
+/// computation that made them.
+const ROUNDED: f64 = 8.0;
+/// Rounding of f64.
+const UNIT: f64 = f64::EPSILON / 2.0;
 
 /// n Gaussian measures `N(m_i, Σ_i)` on `R^d`, checked once and for all: covariances finite, symmetric and positive
 /// semi-definite up to rounding. Without means all are centred.
@@ -34,6 +41,10 @@ pub struct Gaussians {
     means: Option<Vec<f64>>,
     weights: Vec<f64>,
     names: Vec<String>,
+    /// Relative rounding of the entries of the covariances.
+    rounding: f64,
+    /// Matrices with negative eigenvalues that were set to 0, and the lowest of these as a share of the largest.
+    cleared: (usize, f64),
 }
 
 impl Gaussians {
@@ -42,7 +53,27 @@ impl Gaussians {
     /// # Errors
     /// [`Error::Covariance`] naming the matrix, and the entry or eigenvalue to blame, if one is no covariance;
     /// [`Error::Parameter`] if there is none, or if the length is no multiple of dim².
-    pub fn new(mut covariances: Vec<f64>, dim: usize) -> Result<Self> {
+    pub fn new(covariances: Vec<f64>, dim: usize) -> Result<Self> {
+        Gaussians::rounded(covariances, dim, UNIT)
+    }
+
+    /// The same for covariances whose entries were rounded by this share of themselves, as numbers stored in f32 are:
+    /// asymmetries and negative eigenvalues of this size are rounding. Such eigenvalues are set to 0, and a fit leaves out
+    /// common directions of no more variance.
+    ///
+    /// # Errors
+    /// As [`Gaussians::new`].
+    ///
+    /// # Example
+    /// ```
+    /// use wgpca::gaussian::Gaussians;
+    /// let sigma = vec![1.0, 1.0, 1.0, 1.0 - 1e-8];
+    /// assert!(Gaussians::new(sigma.clone(), 2).is_err());
+    /// let set = Gaussians::rounded(sigma, 2, f64::from(f32::EPSILON) / 2.0)?;
+    /// assert!(set.cleared().unwrap().contains("1 of 1 covariances"));
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn rounded(mut covariances: Vec<f64>, dim: usize, rounding: f64) -> Result<Self> {
         let square = dim.saturating_mul(dim);
         if dim == 0 {
             return Err(Error::parameter("dim", "it is 0; a covariance has at least one row"));
@@ -54,16 +85,21 @@ impl Gaussians {
             let problem = format!("{} numbers are not whole matrices of {dim} x {dim}", covariances.len());
             return Err(Error::parameter("covariances", problem));
         }
-        let mut checked: Vec<(&mut [f64], Result<()>)> =
-            covariances.chunks_exact_mut(square).map(|sigma| (sigma, Ok(()))).collect();
+        let mut checked: Vec<(&mut [f64], Result<Option<f64>>)> =
+            covariances.chunks_exact_mut(square).map(|sigma| (sigma, Ok(None))).collect();
         let worth = checked.len() * square * dim > 1 << 16;
         for_each(&mut checked, worth, |i, (sigma, result)| {
-            *result = check_in_place(|| format!("covariance {i}"), sigma, dim);
+            *result = check_in_place(|| format!("covariance {i}"), sigma, dim, rounding);
         });
-        checked.into_iter().try_for_each(|(_, result)| result)?;
+        let mut cleared = (0, 0.0);
+        for (_, result) in checked {
+            if let Some(share) = result? {
+                cleared = (cleared.0 + 1, share.min(cleared.1));
+            }
+        }
         let n = covariances.len() / square;
         let names = (0..n).map(|i| format!("covariance {i}")).collect();
-        Ok(Gaussians { dim, covariances, means: None, weights: vec![1.0; n], names })
+        Ok(Gaussians { dim, covariances, means: None, weights: vec![1.0; n], names, rounding, cleared })
     }
 
     /// With means, row-major n × dim.
@@ -150,6 +186,23 @@ impl Gaussians {
         }
         let names = measures.iter().map(|m| m.name().to_string()).collect();
         Gaussians::new(covariances, d)?.with_means(means)?.with_names(names)
+    }
+
+    /// Share of the largest variance, of variables scaled to one size, that rounding of the entries explains.
+    pub(crate) fn explained_by_rounding(&self) -> f64 {
+        share_of_rounding(self.dim, self.rounding)
+    }
+
+    /// What was done about negative eigenvalues that the rounding of the stored entries explains; none if there were none.
+    pub fn cleared(&self) -> Option<String> {
+        let (count, share) = self.cleared;
+        (count > 0).then(|| {
+            format!(
+                "{count} of {} covariances had negative eigenvalues, down to {share:.1e} of the largest, within the \
+                 rounding of the stored numbers; they are set to 0",
+                self.len()
+            )
+        })
     }
 
     /// Number of measures n.
@@ -243,13 +296,38 @@ pub(crate) fn check<'a>(name: &str, sigma: &'a [f64], d: usize) -> Result<Cow<'a
     Ok(sigma)
 }
 
-fn check_in_place(name: impl Fn() -> String, sigma: &mut [f64], d: usize) -> Result<()> {
-    check_symmetry(&name, sigma, d)?;
-    check_sign(&name, sigma, d)
+/// See `ROUNDED`.
+fn share_of_rounding(d: usize, rounding: f64) -> f64 {
+    ROUNDED * d as f64 * rounding
+}
+
+/// The share of the largest eigenvalue of the lowest, if it was set to 0.
+fn check_in_place(name: impl Fn() -> String, sigma: &mut [f64], d: usize, rounding: f64) -> Result<Option<f64>> {
+    check_symmetry_within(&name, sigma, d, ASYMMETRY.max(ASYMMETRIES * rounding))?;
+    let allowed = NEGATIVE.max(share_of_rounding(d, rounding));
+    if allowed > NEGATIVE
+        && let Some((low, high)) = factor(sigma, d).eigenvalues
+        && low < -NEGATIVE * high
+        && low >= -allowed * high
+    {
+        let (values, vectors) = eigen(sigma, d);
+        sigma.fill(0.0);
+        for (value, v) in values.iter().zip(vectors.chunks_exact(d)).filter(|(value, _)| **value > 0.0) {
+            (0..d * d).for_each(|p| sigma[p] += value * v[p / d] * v[p % d]);
+        }
+        symmetrise(sigma, d);
+        return Ok(Some(low / high));
+    }
+    check_sign(&name, sigma, d)?;
+    Ok(None)
 }
 
 /// Finite and symmetric up to rounding, which is averaged away.
 pub(crate) fn check_symmetry(name: impl Fn() -> String, sigma: &mut [f64], d: usize) -> Result<()> {
+    check_symmetry_within(name, sigma, d, ASYMMETRY)
+}
+
+fn check_symmetry_within(name: impl Fn() -> String, sigma: &mut [f64], d: usize, allowed: f64) -> Result<()> {
     let wrong =
         |p: usize, problem: String| Err(Error::Covariance { matrix: name(), entry: Some((p / d, p % d)), problem });
     if let Some(p) = sigma.iter().position(|x| !x.is_finite()) {
@@ -259,7 +337,7 @@ pub(crate) fn check_symmetry(name: impl Fn() -> String, sigma: &mut [f64], d: us
     for i in 0..d {
         for j in 0..i {
             let (low, high) = (sigma[i * d + j], sigma[j * d + i]);
-            if (low - high).abs() > ASYMMETRY * largest {
+            if (low - high).abs() > allowed * largest {
                 let problem = format!("it is {low}, but entry ({j}, {i}) is {high}; a covariance is symmetric");
                 return wrong(i * d + j, problem);
             }

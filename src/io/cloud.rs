@@ -17,6 +17,63 @@ pub(super) struct Cloud {
     pub weights: Option<Vec<f64>>,
 }
 
+/// What a reader makes of one file.
+#[derive(Default)]
+pub(super) struct Content {
+    pub clouds: Vec<Cloud>,
+    /// What the file calls the coordinates; empty if it does not name them.
+    pub names: Vec<String>,
+    /// What holds the weights, as `column "w"`.
+    pub weights: Option<String>,
+    /// It looks like a table of labels rather than a cloud.
+    pub labels: bool,
+    pub remarks: Vec<Remark>,
+}
+
+/// Something to say of a file that is no error.
+#[derive(Clone, PartialEq)]
+pub(super) struct Remark {
+    /// What was read may not be what was meant.
+    pub warning: bool,
+    pub text: String,
+    /// What is said of the first file alone of those of which the text is said.
+    pub detail: String,
+}
+
+impl Remark {
+    pub fn notice(text: impl Into<String>) -> Self {
+        Remark { warning: false, text: text.into(), detail: String::new() }
+    }
+
+    pub fn warning(text: impl Into<String>) -> Self {
+        Remark { warning: true, ..Remark::notice(text) }
+    }
+}
+
+impl Content {
+    /// One cloud that is all of the file.
+    pub fn whole(points: Vec<f64>, names: Vec<String>) -> Self {
+        let dim = names.len();
+        Content { clouds: vec![Cloud { part: Part::Whole, points, dim, weights: None }], names, ..Content::default() }
+    }
+
+    /// Says something that a user should know.
+    pub fn notice(&mut self, text: impl Into<String>) {
+        self.remarks.push(Remark::notice(text));
+    }
+
+    /// Says what stands in the file beside what was read.
+    pub fn left_out(&mut self, (one, several): (&str, &str), names: &[&str]) {
+        let shown = |name: &&str| if name.is_empty() { "without a name".into() } else { String::from(*name) };
+        let list = names.iter().map(shown).collect::<Vec<_>>().join(", ");
+        match names.len() {
+            0 => {}
+            1 => self.notice(format!("{one} {list} is left out")),
+            _ => self.notice(format!("{several} {list} are left out")),
+        }
+    }
+}
+
 /// A part of a file.
 pub(super) enum Part {
     /// All of it.
@@ -74,10 +131,18 @@ enum Detail {
     Path,
 }
 
+/// The name of a file without its ending, and without the `.gz` behind that.
+pub(super) fn stem(path: &Path) -> Option<String> {
+    let packed = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+    let stem = Path::new(path.file_stem()?);
+    let stem = if packed { stem.file_stem()? } else { stem.as_os_str() };
+    Some(stem.to_string_lossy().into_owned())
+}
+
 /// The name of a cloud.
 fn name(path: &Path, part: &Part, detail: Detail) -> String {
     let base = match detail {
-        Detail::Stem => path.file_stem().map(|s| s.to_string_lossy().into_owned()),
+        Detail::Stem => stem(path),
         Detail::FileName => path.file_name().map(|s| s.to_string_lossy().into_owned()),
         Detail::Path => None,
     };

@@ -1,9 +1,12 @@
 //! Gaussian measures from files: stacks of covariances, with means, weights and names beside them.
 
 use super::cloud::{Fault, Part, name_of};
-use super::npy::{self, Array, show};
+use super::format::{Format, ending};
+use super::inputs::contents;
+use super::keys::OfGaussians;
+use super::npy::{self, Array, Stored, show};
 use super::npz::{self, Archive};
-use super::{Format, ending, text};
+use super::text;
 use crate::error::{Error, Result};
 use crate::gaussian::Gaussians;
 use std::path::{Path, PathBuf};
@@ -20,8 +23,9 @@ pub struct GaussianFiles {
 }
 
 /// The Gaussians of a stack of covariances: an `.npy` of shape (n, d, d), or an `.npz` with an array `covariances` (or
-/// a single array) of this shape, and perhaps `means` (n, d) and `weights` (n,). They are called after the file and their
-/// place in the stack unless there is a file of names.
+/// a single array) of this shape, and perhaps `means` (n, d) and `weights` (n,), or near names of these. They are called
+/// after the file and their place in the stack unless there is a file of names. Matrices stored in half or single
+/// precision are covariances up to the rounding of that ([`Gaussians::rounded`]).
 ///
 /// # Errors
 /// [`Error::Io`] for what cannot be opened, [`Error::File`] for content that cannot be used, [`Error::Covariance`] naming
@@ -40,14 +44,18 @@ pub struct GaussianFiles {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub fn read_gaussians(path: &Path, files: &GaussianFiles) -> Result<Gaussians> {
-    let bytes = super::contents(path)?;
+    let bytes = contents(path)?;
     let fault = |Fault { place, problem }| Error::file(path, place, problem);
     let stack = match format(path, &[Format::Npy, Format::Npz])? {
         Format::Npz => archive(&bytes).map_err(fault)?,
-        _ => Stack { covariances: npy::decode(&bytes).map_err(|p| fault(p.into()))?, means: None, weights: None },
+        _ => {
+            let covariances = npy::decode(&bytes).map_err(|p| fault(p.into()))?;
+            Stack { covariances, place: String::new(), means: None, weights: None }
+        }
     };
-    let dim = order(&stack.covariances.shape).map_err(|p| fault(p.into()))?;
-    let set = Gaussians::new(stack.covariances.values, dim).map_err(|e| at(e, path, ""))?;
+    let dim = order(&stack.covariances.shape).map_err(|p| fault(Fault::at(&stack.place, p)))?;
+    let rounding = stack.covariances.stored.rounding();
+    let set = Gaussians::rounded(stack.covariances.values, dim, rounding).map_err(|e| at(e, path, &stack.place))?;
     let names = (0..set.len()).map(|i| name_of(path, &Part::Index(i))).collect();
     let mut set = set.with_names(names)?;
     for (array, file, name) in [(&stack.means, &files.means, "means"), (&stack.weights, &files.weights, "weights")] {
@@ -56,11 +64,11 @@ pub fn read_gaussians(path: &Path, files: &GaussianFiles) -> Result<Gaussians> {
             return Err(Error::parameter(name, problem));
         }
     }
-    if let Some(means) = stack.means {
-        set = means_of(set, means).map_err(|e| at(e, path, &npz::array("means")))?;
+    if let Some((name, means)) = stack.means {
+        set = means_of(set, means).map_err(|e| at(e, path, &npz::array(&name)))?;
     }
-    if let Some(weights) = stack.weights {
-        set = weights_of(set, weights).map_err(|e| at(e, path, &npz::array("weights")))?;
+    if let Some((name, weights)) = stack.weights {
+        set = weights_of(set, weights).map_err(|e| at(e, path, &npz::array(&name)))?;
     }
     files.attach(set)
 }
@@ -94,9 +102,14 @@ impl GaussianFiles {
 /// # Errors
 /// [`Error::Io`] for what cannot be opened, [`Error::File`] for content that cannot be used.
 pub fn read_matrix(path: &Path) -> Result<(Vec<f64>, usize)> {
-    let Array { shape, values } = table(path)?;
+    let Array { shape, values, stored } = table(path)?;
     match shape[..] {
-        [rows, columns] if rows == columns => Ok((values, rows)),
+        // In half or single precision, a covariance is one up to the rounding of that; what is wrong beyond it is the
+        // caller's to say.
+        [rows, columns] if rows == columns => match Gaussians::rounded(values.clone(), rows, stored.rounding()) {
+            Ok(set) if stored != Stored::Other => Ok((set.covariance(0).to_vec(), rows)),
+            _ => Ok((values, rows)),
+        },
         _ => {
             let problem = format!("its shape is {}; a covariance is a square matrix, (d, d)", show(&shape));
             Err(Error::file(path, "", problem))
@@ -107,23 +120,36 @@ pub fn read_matrix(path: &Path) -> Result<(Vec<f64>, usize)> {
 /// What one file of covariances holds.
 struct Stack {
     covariances: Array,
-    means: Option<Array>,
-    weights: Option<Array>,
+    /// The array that holds them, if there are several.
+    place: String,
+    /// The array of the means and its name.
+    means: Option<(String, Array)>,
+    weights: Option<(String, Array)>,
 }
 
 fn archive(bytes: &[u8]) -> std::result::Result<Stack, Fault> {
     let mut archive = Archive::open(bytes)?;
     let names = archive.names();
-    let name = match &names[..] {
-        [only] => only.clone(),
-        _ => "covariances".into(),
-    };
-    let Some(covariances) = archive.array(&name)? else {
-        let found = if names.is_empty() { "none".into() } else { names.join(", ") };
-        let problem = format!("it holds no array \"covariances\" (its arrays: {found}); give the stack this name");
+    let found = || if names.is_empty() { "none".into() } else { names.join(", ") };
+    let keys = OfGaussians::find(&names)?;
+    let Some(name) = keys.covariances else {
+        let problem = format!("it holds no array \"covariances\" (its arrays: {}); give the stack this name", found());
         return Err(problem.into());
     };
-    Ok(Stack { covariances, means: archive.array("means")?, weights: archive.array("weights")? })
+    // What a user saved beside the covariances is not to be lost without a word.
+    if let Some(other) = keys.others.first() {
+        let problem = "it is none of covariances, means and weights; call it so, or save the archive without it";
+        return Err(Fault::at(npz::array(other), problem));
+    }
+    let mut read = |name: Option<&str>| match name {
+        Some(name) => Ok(archive.array(name)?.map(|array| (String::from(name), array))),
+        None => Ok::<_, Fault>(None),
+    };
+    let Some((name, covariances)) = read(Some(name))? else {
+        return Err(Fault::at(npz::array(name), "it cannot be found; save the file again"));
+    };
+    let place = if names.len() == 1 { String::new() } else { npz::array(&name) };
+    Ok(Stack { covariances, place, means: read(keys.means)?, weights: read(keys.weights)? })
 }
 
 /// d of a shape (n, d, d).
@@ -135,7 +161,8 @@ fn order(shape: &[usize]) -> std::result::Result<usize, String> {
             show(shape)
         )),
         _ => Err(format!(
-            "its shape is {}; covariances of n measures have the shape (n, d, d); of clouds of points Gaussians are taken from samples",
+            "its shape is {}; covariances of n measures have the shape (n, d, d); clouds of points are samples of Gaussians \
+             (from_samples)",
             show(shape)
         )),
     }
@@ -176,20 +203,20 @@ fn at(error: Error, path: &Path, place: &str) -> Error {
 
 /// An array of numbers, from `.npy` or text.
 fn table(path: &Path) -> Result<Array> {
-    let bytes = super::contents(path)?;
+    let bytes = contents(path)?;
     let fault = |Fault { place, problem }| Error::file(path, place, problem);
     match format(path, &[Format::Npy, Format::Text])? {
         Format::Npy => npy::decode(&bytes).map_err(|p| fault(p.into())),
         _ => {
             let (values, columns) = text::table(&bytes).map_err(fault)?;
-            Ok(Array { shape: vec![values.len() / columns, columns], values })
+            Ok(Array { shape: vec![values.len() / columns, columns], values, stored: Stored::Other })
         }
     }
 }
 
 /// Lines of a text that are not empty.
 fn lines(path: &Path) -> Result<Vec<String>> {
-    let bytes = super::contents(path)?;
+    let bytes = contents(path)?;
     let text = text::decode(&bytes).map_err(|f| Error::file(path, f.place, f.problem))?;
     Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(String::from).collect())
 }
@@ -197,10 +224,10 @@ fn lines(path: &Path) -> Result<Vec<String>> {
 /// The format of a file, if it is one of these.
 fn format(path: &Path, wanted: &[Format]) -> Result<Format> {
     match ending(path) {
-        Some((format, _)) if wanted.contains(&format) => Ok(format),
+        Some(format) if wanted.contains(&format) => Ok(format),
         _ => {
             let problem = if wanted.contains(&Format::Npz) {
-                "covariances are read from .npy and .npz; convert it; of clouds of points Gaussians are taken from samples"
+                "covariances are read from .npy and .npz; convert it (clouds of points are samples of Gaussians (from_samples))"
             } else {
                 "these numbers are read from .npy and text (.csv, .txt and the like); convert it"
             };

@@ -1,10 +1,31 @@
 //! Points on the surface of a mesh.
 
-use super::cloud::Fault;
+use super::cloud::{Content, Fault, Remark};
 use crate::rng::{Purpose, Stream};
 
 /// How many points to draw, and the seed.
 pub(super) type Surface = Option<(usize, u64)>;
+
+/// The vertices of a mesh, or points on its faces.
+pub(super) fn content(
+    vertices: Vec<f64>,
+    names: &[&str],
+    triangles: &[[usize; 3]],
+    surface: Surface,
+) -> Result<Content, Fault> {
+    let points = match surface {
+        Some(surface) => sample(&vertices, names.len(), triangles, surface)?,
+        None => vertices,
+    };
+    Ok(Content::whole(points, names.iter().map(|&name| String::from(name)).collect()))
+}
+
+/// Says that what follows the vertices, and is not needed, is damaged.
+pub(super) fn spoilt(Fault { place, problem }: &Fault) -> Remark {
+    let colon = if place.is_empty() { "" } else { ": " };
+    let detail = format!(" ({place}{colon}{problem})");
+    Remark { detail, ..Remark::notice("the vertices are read, but what follows them is damaged") }
+}
 
 /// Adds a face, cut into triangles that fan out from its first corner. `corners` are indices as they were written.
 pub(super) fn fan(face: usize, corners: &[f64], vertices: usize, to: &mut Vec<[usize; 3]>) -> Result<(), String> {
@@ -20,7 +41,7 @@ pub(super) fn fan(face: usize, corners: &[f64], vertices: usize, to: &mut Vec<[u
 }
 
 /// Draws points uniformly by area. They depend on the mesh and the seed alone, not on what else is read.
-pub(super) fn sample(
+fn sample(
     vertices: &[f64],
     dim: usize,
     triangles: &[[usize; 3]],

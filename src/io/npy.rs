@@ -3,7 +3,7 @@
 //! The header is looked through for its three keys only: a general reader of Python expressions recurses, which a
 //! damaged header can turn into a crash.
 
-use super::cloud::{Cloud, Fault, Part, quote};
+use super::cloud::{Cloud, Content, Fault, Part, quote};
 
 /// An array of 1 to 3 axes, none of them empty.
 pub(super) struct Array {
@@ -11,15 +11,62 @@ pub(super) struct Array {
     pub shape: Vec<usize>,
     /// Its numbers, row-major.
     pub values: Vec<f64>,
+    /// How the file stores them.
+    pub stored: Stored,
+}
+
+/// The type of the numbers of a file.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Stored {
+    Half,
+    Single,
+    /// One byte, no sign.
+    Byte,
+    /// Numbers of f64 and integers.
+    Other,
+}
+
+impl Stored {
+    /// The largest relative error of a number rounded to this type.
+    pub fn rounding(self) -> f64 {
+        match self {
+            Stored::Half => f64::powi(2.0, -11),
+            Stored::Single => f64::from(f32::EPSILON) / 2.0,
+            Stored::Byte | Stored::Other => f64::EPSILON / 2.0,
+        }
+    }
 }
 
 /// The clouds of a `.npy` file.
-pub(super) fn read(bytes: &[u8]) -> Result<Vec<Cloud>, Fault> {
-    Ok(clouds(decode(bytes)?))
+pub(super) fn read(bytes: &[u8]) -> Result<Content, Fault> {
+    Ok(content(decode(bytes)?))
+}
+
+/// The clouds of an array.
+pub(super) fn content(array: Array) -> Content {
+    let images = as_images(&array);
+    let mut content = Content { clouds: clouds(array), ..Content::default() };
+    images.into_iter().for_each(|text| content.notice(text));
+    content
+}
+
+/// What to say of a stack whose slices look like images.
+fn as_images(Array { shape, values, stored }: &Array) -> Option<String> {
+    let [n, h, w] = shape[..] else { return None };
+    let square = h.min(w) > 16 && h.max(w) <= 2 * h.min(w);
+    let grey = |top: f64, whole: bool| values.iter().all(|v| (0.0..=top).contains(v) && (!whole || v.fract() == 0.0));
+    if !(square && (*stored == Stored::Byte || grey(1.0, false) || grey(255.0, true))) {
+        return None;
+    }
+    let shape = show(shape);
+    Some(format!(
+        "its shape {shape} is read as {n} clouds of {h} points in R^{w}; if these are images, save each as a cloud of \
+         its pixels (row, column) with their values as weights"
+    ))
 }
 
 /// (n, m, d) is n clouds, (m, d) one cloud, (m,) points in R^1.
-pub(super) fn clouds(Array { shape, values }: Array) -> Vec<Cloud> {
+pub(super) fn clouds(Array { shape, values, .. }: Array) -> Vec<Cloud> {
     match shape[..] {
         [_, m, d] => values
             .chunks_exact(m * d)
@@ -64,7 +111,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Array, String> {
         ));
     }
     let values = number.convert(data);
-    Ok(Array { values: if fortran { row_major(&shape, &values) } else { values }, shape })
+    let stored = number.stored();
+    Ok(Array { values: if fortran { row_major(&shape, &values) } else { values }, shape, stored })
 }
 
 /// Header text and data.
@@ -158,6 +206,15 @@ impl Number {
             _ => "values of an unknown type",
         };
         Err(format!("it holds {problem} ({}); save it with .astype(float)", quote(name)))
+    }
+
+    fn stored(&self) -> Stored {
+        match (self.kind, self.size) {
+            ('f', 2) => Stored::Half,
+            ('f', 4) => Stored::Single,
+            ('u', 1) => Stored::Byte,
+            _ => Stored::Other,
+        }
     }
 
     /// To f64; an integer beyond 2^53 is rounded.

@@ -5,7 +5,8 @@ use std::io::{Cursor, Read};
 
 use zip::{CompressionMethod, ZipArchive, result::ZipResult};
 
-use super::cloud::{Cloud, Fault, Part};
+use super::cloud::{Cloud, Content, Fault, Part};
+use super::keys::{Key, only};
 use super::npy::{self, Array, show};
 
 /// An open archive and where its arrays are.
@@ -15,25 +16,86 @@ pub(super) struct Archive<'a> {
     arrays: Vec<(String, usize)>,
 }
 
-/// The clouds of an archive: its array `points`, cut by `offsets` and weighted by `weights`, or one cloud an array.
-pub(super) fn read(bytes: &[u8]) -> Result<Vec<Cloud>, Fault> {
+/// The clouds of an archive: its points, cut by `offsets` and weighted by `weights`, or one cloud an array.
+pub(super) fn read(bytes: &[u8], weights_key: Option<&str>) -> Result<Content, Fault> {
     let mut archive = Archive::open(bytes)?;
-    if archive.arrays.is_empty() {
+    let all = archive.names();
+    if all.is_empty() {
         return Err(String::from("it holds no arrays; save clouds in it with numpy.savez").into());
     }
-    if let Some(points) = archive.array("points")? {
-        let weights = archive.array("weights")?;
-        return match archive.array("offsets")? {
-            Some(offsets) => ragged(points, &offsets, weights),
-            None => equal_sizes(points, weights),
+    let keys = Keys::find(&all, weights_key)?;
+    let Some(points) = keys.points else {
+        if let Some(name) = keys.weights.or(keys.offsets).or(keys.left.first().copied()) {
+            let problem = "it seems to belong to points, but no array is called \"points\"; call the array of the \
+                           points so, or rename this one if it is a cloud";
+            return Err(Fault::at(array(name), problem));
+        }
+        let mut content = Content::default();
+        for name in all {
+            content.clouds.push(archive.cloud(name)?);
+        }
+        return Ok(content);
+    };
+    let points = (points, archive.needed(points)?);
+    let weights = match keys.weights {
+        Some(name) => Some((name, archive.needed(name)?)),
+        None => None,
+    };
+    let mut content = match keys.offsets {
+        Some(name) => ragged(points, (name, archive.needed(name)?), weights)?,
+        None => equal_sizes(points.1, weights)?,
+    };
+    content.weights = keys.weights.map(|name| format!("array {name}"));
+    content.left_out(("array", "arrays"), &keys.left);
+    Ok(content)
+}
+
+/// Which array holds what.
+#[derive(Default)]
+struct Keys<'a> {
+    /// None if each array is a cloud.
+    points: Option<&'a str>,
+    weights: Option<&'a str>,
+    offsets: Option<&'a str>,
+    /// Arrays that are left out; without points, those that are no clouds by their names.
+    left: Vec<&'a str>,
+}
+
+impl<'a> Keys<'a> {
+    fn find(names: &'a [String], weights_key: Option<&'a str>) -> Result<Self, Fault> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if let Some(key) = weights_key
+            && !names.contains(&key)
+        {
+            let found = names.join(", ");
+            return Err(
+                format!("no array is called {key:?}, which is asked for as the weights; it holds {found}").into()
+            );
+        }
+        let free: Vec<&str> = names.iter().copied().filter(|n| Some(*n) != weights_key).collect();
+        let all = |key: Key| free.iter().copied().filter(|n| Key::of(n) == key).collect::<Vec<_>>();
+        let near = all(Key::Near);
+        let points = match &all(Key::Points)[..] {
+            [points] => Some(*points),
+            _ if !near.is_empty() => only(&near, "points")?,
+            // `x` beside arrays of other names is one cloud of several.
+            _ if all(Key::Other).is_empty() => only(&all(Key::X), "points")?,
+            _ => None,
         };
+        let points = match (points, weights_key, &free[..]) {
+            (None, Some(_), [one]) => Some(*one),
+            (points, ..) => points,
+        };
+        let weights = match weights_key {
+            Some(key) => Some(key),
+            None => only(&all(Key::Weights), "weights")?,
+        };
+        let offsets = only(&all(Key::Offsets), "offsets")?;
+        let used = [points, weights, offsets];
+        let is_left = |n: &&str| !used.contains(&Some(*n)) && (points.is_some() || Key::of(n) == Key::Attribute);
+        let left = free.iter().copied().filter(is_left).collect();
+        Ok(Keys { points, weights, offsets, left })
     }
-    let names = archive.names();
-    let mut clouds = Vec::new();
-    for name in names {
-        clouds.push(archive.cloud(name)?);
-    }
-    Ok(clouds)
 }
 
 impl<'a> Archive<'a> {
@@ -76,6 +138,11 @@ impl<'a> Archive<'a> {
         npy::decode(&bytes).map(Some).map_err(|problem| Fault::at(place, problem))
     }
 
+    /// The array of a name that was listed.
+    fn needed(&mut self, name: &str) -> Result<Array, Fault> {
+        self.array(name)?.ok_or_else(|| Fault::at(array(name), "it cannot be found; save the file again"))
+    }
+
     /// The bytes of an entry. What numpy does not write is refused by hand, with a remedy.
     fn unpack(&mut self, index: usize) -> Result<Vec<u8>, String> {
         let damaged = |e: &dyn std::fmt::Display| format!("it cannot be unpacked ({e}); save it again");
@@ -96,13 +163,7 @@ impl<'a> Archive<'a> {
 
     /// An array that is one cloud.
     fn cloud(&mut self, name: String) -> Result<Cloud, Fault> {
-        if name == "weights" || name == "offsets" {
-            let problem = "it belongs to an array \"points\", which the file lacks; rename the array of the clouds";
-            return Err(Fault::at(array(&name), problem));
-        }
-        let Some(values) = self.array(&name)? else {
-            return Err(Fault::at(array(&name), "it cannot be found; save the file again"));
-        };
+        let values = self.needed(&name)?;
         if values.shape.len() == 3 {
             let shape = show(&values.shape);
             let problem = format!("its shape {shape} is a stack of clouds; call a stack \"points\" and keep it alone");
@@ -119,39 +180,43 @@ pub(super) fn array(name: &str) -> String {
 }
 
 /// Without offsets: one cloud or a stack, with one weight a point.
-fn equal_sizes(points: Array, weights: Option<Array>) -> Result<Vec<Cloud>, Fault> {
+fn equal_sizes(points: Array, weights: Option<(&str, Array)>) -> Result<Content, Fault> {
     let expected =
         if points.shape.len() == 1 { points.shape.clone() } else { points.shape[..points.shape.len() - 1].to_vec() };
-    let mut clouds = npy::clouds(points);
-    if let Some(weights) = weights {
-        check_weights(&weights, &expected)?;
+    let mut content = npy::content(points);
+    if let Some((name, weights)) = weights {
+        check_weights(name, &weights, &expected)?;
         let size = expected[expected.len() - 1];
-        for (cloud, w) in clouds.iter_mut().zip(weights.values.chunks_exact(size)) {
+        for (cloud, w) in content.clouds.iter_mut().zip(weights.values.chunks_exact(size)) {
             cloud.weights = Some(w.to_vec());
         }
     }
-    Ok(clouds)
+    Ok(content)
 }
 
 /// Clouds of any sizes: cloud k is the rows `offsets[k]..offsets[k + 1]`.
-fn ragged(points: Array, offsets: &Array, weights: Option<Array>) -> Result<Vec<Cloud>, Fault> {
+fn ragged(
+    (points_name, points): (&str, Array),
+    (offsets_name, offsets): (&str, Array),
+    weights: Option<(&str, Array)>,
+) -> Result<Content, Fault> {
     if points.shape.len() == 3 {
-        let problem = format!("its shape is {}; with \"offsets\" it is (M, d)", show(&points.shape));
-        return Err(Fault::at(array("points"), problem));
+        let problem = format!("its shape is {}; with {offsets_name:?} it is (M, d)", show(&points.shape));
+        return Err(Fault::at(array(points_name), problem));
     }
     let rows = points.shape[0];
     let dim = points.shape.get(1).copied().unwrap_or(1);
-    if let Some(weights) = &weights {
-        check_weights(weights, &[rows])?;
+    if let Some((name, weights)) = &weights {
+        check_weights(name, weights, &[rows])?;
     }
-    let bounds = check_offsets(offsets, rows).map_err(|problem| Fault::at(array("offsets"), problem))?;
+    let bounds = check_offsets(&offsets, rows).map_err(|problem| Fault::at(array(offsets_name), problem))?;
     let cut = |(k, pair): (usize, &[usize])| Cloud {
         part: Part::Index(k),
         points: points.values[pair[0] * dim..pair[1] * dim].to_vec(),
         dim,
-        weights: weights.as_ref().map(|w| w.values[pair[0]..pair[1]].to_vec()),
+        weights: weights.as_ref().map(|(_, w)| w.values[pair[0]..pair[1]].to_vec()),
     };
-    Ok(bounds.windows(2).enumerate().map(cut).collect())
+    Ok(Content { clouds: bounds.windows(2).enumerate().map(cut).collect(), ..Content::default() })
 }
 
 /// Offsets rise from 0 to the number of points.
@@ -178,12 +243,12 @@ fn check_offsets(offsets: &Array, rows: usize) -> Result<Vec<usize>, String> {
 }
 
 /// One weight a point.
-fn check_weights(weights: &Array, expected: &[usize]) -> Result<(), Fault> {
-    if weights.shape == expected {
+fn check_weights(name: &str, weights: &Array, expected: &[usize]) -> Result<(), Fault> {
+    if weights.shape == expected || weights.shape == [expected, &[1]].concat() {
         return Ok(());
     }
     let problem = format!("its shape is {}; one weight a point has shape {}", show(&weights.shape), show(expected));
-    Err(Fault::at(array("weights"), problem))
+    Err(Fault::at(array(name), problem))
 }
 
 /// Order of names in which numbers count as numbers: `arr_2` before `arr_10`.

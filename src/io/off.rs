@@ -1,85 +1,101 @@
-//! Object file format (`.off`): a keyword, counts, vertices, faces, all as lines of text.
+//! Object file format (`.off`): a keyword, counts, vertices and faces as words of text.
+//!
+//! A vertex or a face may run over several lines. Files in which vertices do not end where lines end are read only if
+//! everything else fits: a number too few or too many would shift all that follow.
 
-use super::cloud::{Cloud, Fault, Part, quote};
-use super::mesh::{Surface, fan, sample};
+use super::cloud::{Content, Fault, quote};
+use super::mesh::{self, Surface, fan};
 use super::text::decode;
-
-/// Lines that hold something, with their numbers.
-struct Lines<'a> {
-    rest: std::iter::Enumerate<std::str::Lines<'a>>,
-    last: usize,
-}
-
-impl<'a> Lines<'a> {
-    fn next(&mut self) -> Option<&'a str> {
-        for (k, line) in self.rest.by_ref() {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            if !line.is_empty() {
-                self.last = k + 1;
-                return Some(line);
-            }
-        }
-        None
-    }
-
-    /// Something wrong with the line that came last.
-    fn fault(&self, problem: impl Into<String>) -> Fault {
-        Fault::at(format!("line {}", self.last), problem)
-    }
-
-    /// The next line of an element that the counts promise.
-    fn promised(&mut self, (k, count): (usize, usize), what: &str) -> Result<&'a str, Fault> {
-        self.next().ok_or_else(|| {
-            self.fault(format!("the file ends after {k} of {count} {what}; it is truncated or its counts are wrong"))
-        })
-    }
-}
+use super::tokens::Tokens;
 
 /// The vertices, or points on the faces.
-pub(super) fn read(bytes: &[u8], surface: Surface) -> Result<Cloud, Fault> {
+pub(super) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
     let text = decode(bytes)?;
-    let mut lines = Lines { rest: text.lines().enumerate(), last: 1 };
-    let (widths, counts) = keyword(&mut lines)?;
-    let [vertices, faces] = self::counts(counts, &mut lines)?;
-    if vertices == 0 {
-        return Err(lines.fault("it has no vertices; a cloud needs at least one point"));
+    let mut tokens = Tokens::new(&text, Some('#'), 0);
+    let (widths, counts) = keyword(&mut tokens)?;
+    let [count, faces] = self::counts(counts, &mut tokens)?;
+    if count == 0 {
+        return Err(tokens.fault("it has no vertices; a cloud needs at least one point"));
     }
+    let (points, odd) = vertices(&mut tokens, count, widths)?;
+    let triangles = triangles(&mut tokens, count, faces);
+    match (odd, triangles) {
+        (Some(odd), Err(_)) => Err(odd),
+        (None, Err(fault)) if surface.is_some() => Err(fault),
+        (_, triangles) => {
+            let (triangles, spoilt) = triangles.map_or_else(|fault| (vec![], Some(fault)), |t| (t, None));
+            let mut content = mesh::content(points, &["x", "y", "z"], &triangles, surface)?;
+            if let Some(fault) = spoilt {
+                content.remarks.push(mesh::spoilt(&fault));
+            }
+            Ok(content)
+        }
+    }
+}
+
+/// The vertices, and what is wrong if one of them does not end with a line.
+fn vertices(
+    tokens: &mut Tokens,
+    count: usize,
+    (least, most): (usize, usize),
+) -> Result<(Vec<f64>, Option<Fault>), Fault> {
     let mut points = Vec::new();
-    let mut row = Vec::new();
-    for k in 0..vertices {
-        let line = lines.promised((k, vertices), "vertices")?;
-        numbers(line.split_whitespace(), &mut row).map_err(|problem| lines.fault(problem))?;
-        if !(widths.0..=widths.1).contains(&row.len()) {
-            let expected = if widths.0 == widths.1 { "3".into() } else { format!("{} to {}", widths.0, widths.1) };
-            let problem = format!("vertex {k} has {} numbers, the format of its first line {expected}", row.len());
-            return Err(lines.fault(format!("{problem}; put one vertex on a line")));
+    let mut odd = None;
+    let expected = if least == most { "3".into() } else { format!("{least} to {most}") };
+    let wrong = |tokens: &Tokens, k: usize, numbers: usize| {
+        let problem = format!("vertex {k} has {numbers} numbers, the format of its first line {expected}");
+        tokens.fault(format!("{problem}; put one vertex on a line"))
+    };
+    for k in 0..count {
+        let begins = tokens.left() == 0;
+        for i in 0..least {
+            let value = match tokens.number().map_err(|problem| odd.take().unwrap_or(tokens.fault(problem)))? {
+                Some(value) => value,
+                None if odd.is_some() => return Err(odd.unwrap_or_else(|| wrong(tokens, k, i))),
+                None if i > 0 => return Err(wrong(tokens, k, i)),
+                None => {
+                    let problem = "vertices; it is truncated or its counts are wrong";
+                    return Err(tokens.fault(format!("the file ends after {k} of {count} {problem}")));
+                }
+            };
+            if i < 3 {
+                points.push(value);
+            }
         }
-        points.extend_from_slice(&row[..3]);
+        let left = tokens.left();
+        if left > 0 && left <= most - least {
+            tokens.skip_line();
+        } else if (left > 0 || !begins) && odd.is_none() {
+            odd = Some(wrong(tokens, k, least + left));
+        }
     }
+    match odd {
+        Some(odd) if tokens.left() > 0 => Err(odd),
+        odd => Ok((points, odd)),
+    }
+}
+
+/// The triangles of all faces, after which the file ends.
+fn triangles(tokens: &mut Tokens, vertices: usize, faces: usize) -> Result<Vec<[usize; 3]>, Fault> {
     let mut triangles = Vec::new();
+    let mut corners = Vec::new();
     for k in 0..faces {
-        let line = lines.promised((k, faces), "faces")?;
-        if surface.is_some() {
-            face(line, &mut row).map_err(|problem| lines.fault(problem))?;
-            fan(k, &row, vertices, &mut triangles).map_err(|problem| lines.fault(problem))?;
-        }
+        face(tokens, (k, faces), &mut corners)?;
+        fan(k, &corners, vertices, &mut triangles).map_err(|problem| tokens.fault(problem))?;
     }
-    if lines.next().is_some() {
+    if tokens.next().is_some() {
         let problem = format!(
             "the file goes on after the last element; its counts promise {vertices} vertices and {faces} faces"
         );
-        return Err(lines.fault(problem));
+        return Err(tokens.fault(problem));
     }
-    if let Some(surface) = surface {
-        points = sample(&points, 3, &triangles, surface)?;
-    }
-    Ok(Cloud { part: Part::Whole, points, dim: 3, weights: None })
+    Ok(triangles)
 }
 
 /// The least and most numbers that a vertex has, and what follows the keyword on its line: ModelNet has files that go
 /// on with the counts, even without a blank.
-fn keyword<'a>(lines: &mut Lines<'a>) -> Result<((usize, usize), &'a str), Fault> {
-    let Some(line) = lines.next() else {
+fn keyword<'a>(lines: &mut Tokens<'a>) -> Result<((usize, usize), &'a str), Fault> {
+    let Some(line) = lines.next_line() else {
         return Err(lines.fault("the file is empty; an .off file begins with OFF"));
     };
     let Some((prefix, rest)) = line.split_once("OFF") else {
@@ -100,10 +116,10 @@ fn keyword<'a>(lines: &mut Lines<'a>) -> Result<((usize, usize), &'a str), Fault
 }
 
 /// Numbers of vertices and faces. That of the edges may be missing and means nothing.
-fn counts(first: &str, lines: &mut Lines) -> Result<[usize; 2], Fault> {
+fn counts(first: &str, lines: &mut Tokens) -> Result<[usize; 2], Fault> {
     let line = match first {
         "" => lines
-            .next()
+            .next_line()
             .ok_or_else(|| lines.fault("the file ends before the counts of vertices and faces; it is truncated"))?,
         line => line,
     };
@@ -115,25 +131,24 @@ fn counts(first: &str, lines: &mut Lines) -> Result<[usize; 2], Fault> {
     }
 }
 
-/// The numbers of a line.
-fn numbers<'a>(fields: impl Iterator<Item = &'a str>, to: &mut Vec<f64>) -> Result<(), String> {
-    to.clear();
-    for field in fields {
-        to.push(field.parse().map_err(|_| format!("{} is not a number; repair the line", quote(field)))?);
+/// The corners of a face; what follows them on their line, as a colour, is skipped.
+fn face(tokens: &mut Tokens, (k, faces): (usize, usize), corners: &mut Vec<f64>) -> Result<(), Fault> {
+    let ends = |tokens: &Tokens| {
+        tokens.fault(format!("the file ends after {k} of {faces} faces; it is truncated or its counts are wrong"))
+    };
+    let Some(word) = tokens.next() else { return Err(ends(tokens)) };
+    let count: usize =
+        word.parse().map_err(|_| tokens.fault("a face begins with its number of corners; repair the line"))?;
+    corners.clear();
+    while corners.len() < count {
+        match tokens.number().map_err(|problem| tokens.fault(problem))? {
+            Some(corner) => corners.push(corner),
+            None => {
+                let problem = format!("the face has {} of {count} corners; repair the line", corners.len());
+                return Err(tokens.fault(problem));
+            }
+        }
     }
-    Ok(())
-}
-
-/// The corners of a face, whose colour may follow.
-fn face(line: &str, corners: &mut Vec<f64>) -> Result<(), String> {
-    let mut fields = line.split_whitespace();
-    let count: usize = fields
-        .next()
-        .and_then(|f| f.parse().ok())
-        .ok_or("a face begins with its number of corners; repair the line")?;
-    numbers(fields.take(count), corners)?;
-    if corners.len() < count {
-        return Err(format!("the face has {} of {count} corners; repair the line", corners.len()));
-    }
+    tokens.skip_line();
     Ok(())
 }

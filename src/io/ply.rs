@@ -1,12 +1,17 @@
 //! Polygon files (`.ply`), ASCII and binary of either byte order.
 //!
 //! Every element of the file is read through, so that what is not needed is skipped by its type and a header that does
-//! not fit its data is found out.
+//! not fit its data is found out. What follows the vertices and is not needed cannot spoil them.
 
 mod header;
 
-use super::cloud::{Cloud, Fault, Part, quote};
-use super::mesh::{Surface, fan, sample};
+use std::borrow::Cow;
+
+use super::ReadOptions;
+use super::cloud::{Content, Fault};
+use super::columns::is_weight;
+use super::mesh::{self, fan};
+use super::tokens::Tokens;
 use header::{Element, Encoding, Header, Kind};
 
 /// One entry of an element.
@@ -19,63 +24,98 @@ struct Row {
 }
 
 /// What is left of the file.
-struct Body<'a> {
-    rest: &'a [u8],
-    encoding: Encoding,
-    /// End of a line, in ASCII.
-    newline: u8,
-    /// Number of the line that came last, in ASCII.
-    line: usize,
+enum Body<'a> {
+    Text(Tokens<'a>),
+    Binary { rest: &'a [u8], big: bool },
 }
 
 /// The vertices, or points on the faces.
-pub(super) fn read(bytes: &[u8], weight: Option<&str>, surface: Surface) -> Result<Cloud, Fault> {
+pub(super) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault> {
     let Header { encoding, elements, newline, line, rest } = header::read(bytes)?;
-    let mut body = Body { rest, encoding, newline, line };
-    let Some(vertex) = elements.iter().find(|e| e.name == "vertex") else {
+    let text = text_of(rest, newline);
+    let mut body = match encoding {
+        Encoding::Ascii => Body::Text(Tokens::new(&text, None, line)),
+        Encoding::Binary { big } => Body::Binary { rest, big },
+    };
+    let Some(at) = elements.iter().position(|e| e.name == "vertex") else {
         return Err(String::from("it has no element \"vertex\"; only meshes and clouds of vertices are read").into());
     };
+    let vertex = &elements[at];
     if vertex.count == 0 {
         return Err(String::from("it has no vertices; a cloud needs at least one point").into());
     }
-    if let (Some(weight), Some(_)) = (weight, surface) {
-        let problem = format!("a surface sample has equal weights, but {weight:?} is asked for; choose one of the two");
-        return Err(problem.into());
-    }
-    let weight = weight.map(|name| find_weight(vertex, name)).transpose()?;
-    let columns = coordinates(vertex, weight)?;
+    let surface = options.surface();
+    let weight = find_weight(vertex, options)?;
+    let columns = coordinates(vertex, weight, options)?;
+    let corners = |e: &Element| match &e.name[..] {
+        "face" if surface.is_some() => e.find(&["vertex_indices", "vertex_index"], true),
+        _ => None,
+    };
     let mut row = Row::default();
     let (mut points, mut weights, mut triangles) = (Vec::new(), Vec::new(), Vec::new());
-    for element in &elements {
-        let corners = match &element.name[..] {
-            "face" if surface.is_some() => element.find(&["vertex_indices", "vertex_index"], true),
-            _ => None,
-        };
-        for k in 0..element.count {
-            body.row(element, corners, &mut row).map_err(|problem| body.fault(element, k, problem))?;
-            if element.name == "vertex" {
-                points.extend(columns.iter().map(|&c| row.scalars[c]));
-                weights.extend(weight.map(|c| row.scalars[c]));
-            } else if corners.is_some() {
-                fan(k, &row.list, vertex.count, &mut triangles).map_err(|problem| body.fault(element, k, problem))?;
-            }
+    for element in &elements[..at] {
+        body.element(element, corners(element), vertex.count, &mut row, &mut triangles)?;
+    }
+    let mut odd = None;
+    for k in 0..vertex.count {
+        let entry = body.row(vertex, None, &mut row);
+        let whole = entry.map_err(|problem| odd.take().unwrap_or_else(|| body.fault(vertex, k, problem)))?;
+        if !whole && odd.is_none() {
+            odd = Some(body.fault(vertex, k, "its line has more numbers than the header describes".into()));
         }
+        points.extend(columns.iter().map(|&c| row.scalars[c]));
+        weights.extend(weight.map(|c| row.scalars[c]));
     }
-    if let Some(extra) = body.rest.iter().position(|b| !b.is_ascii_whitespace()) {
-        let left = body.rest.len() - extra;
-        return Err(
-            format!("{left} bytes follow what its header describes; the two do not fit, replace the file").into()
-        );
+    if let Some(odd) = odd.take_if(|_| matches!(&body, Body::Text(tokens) if tokens.left() > 0)) {
+        return Err(odd);
     }
-    let dim = columns.len();
-    if let Some(surface) = surface {
-        points = sample(&points, dim, &triangles, surface)?;
+    let following = body.following(&elements[at + 1..], corners, vertex.count, &mut row, &mut triangles);
+    let mut spoilt = None;
+    match (odd, following) {
+        (_, Ok(())) => {}
+        (Some(odd), Err(_)) => return Err(odd),
+        (None, Err(after)) if surface.is_some() || after.fatal => return Err(after.fault),
+        (None, Err(after)) => spoilt = Some(mesh::spoilt(&after.fault)),
     }
-    Ok(Cloud { part: Part::Whole, points, dim, weights: weight.map(|_| weights) })
+    let names: Vec<&str> = columns.iter().map(|&c| &vertex.properties[c].name[..]).collect();
+    let mut content = mesh::content(points, &names, &triangles, surface)?;
+    content.remarks.extend(spoilt);
+    let scalars = (0..vertex.properties.len()).filter(|&c| vertex.properties[c].length.is_none());
+    let left: Vec<&str> = scalars
+        .filter(|c| !columns.contains(c) && Some(*c) != weight)
+        .map(|c| &vertex.properties[c].name[..])
+        .collect();
+    content.left_out(("property", "properties"), &left);
+    if let Some(weight) = weight {
+        content.weights = Some(format!("property {}", vertex.properties[weight].name));
+        content.clouds[0].weights = Some(weights);
+    }
+    Ok(content)
 }
 
-/// The columns of x, y and, if there is one, z.
-fn coordinates(vertex: &Element, weight: Option<usize>) -> Result<Vec<usize>, Fault> {
+/// The data as text with lines that end in `\n`.
+fn text_of(rest: &[u8], newline: u8) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(rest);
+    if newline == b'\r' { text.replace('\r', "\n").into() } else { text }
+}
+
+/// Something wrong after the vertices.
+struct After {
+    fault: Fault,
+    /// The header does not fit, and the vertices may be wrong too.
+    fatal: bool,
+}
+
+/// The columns asked for, else those of x, y and, if there is one, z.
+fn coordinates(vertex: &Element, weight: Option<usize>, options: &ReadOptions) -> Result<Vec<usize>, Fault> {
+    if let Some(wanted) = &options.columns {
+        let names: Vec<&str> = vertex.properties.iter().map(|p| &p.name[..]).collect();
+        let columns = wanted.find(Some(&names), names.len())?;
+        if let Some(&c) = columns.iter().find(|&&c| vertex.properties[c].length.is_some() || Some(c) == weight) {
+            return Err(format!("{:?} is a list or holds the weights; choose other columns", names[c]).into());
+        }
+        return Ok(columns);
+    }
     let mut columns = Vec::new();
     for name in ["x", "y", "z"] {
         if vertex.find(&[name], true).is_some() {
@@ -94,56 +134,122 @@ fn coordinates(vertex: &Element, weight: Option<usize>) -> Result<Vec<usize>, Fa
     Ok(columns)
 }
 
-/// The column of the weights.
-fn find_weight(vertex: &Element, name: &str) -> Result<usize, Fault> {
-    vertex.find(&[name], false).ok_or_else(|| {
-        let names: Vec<&str> = vertex.properties.iter().map(|p| &p.name[..]).collect();
-        format!("its vertices have no number {name:?} for the weights; they have {}", names.join(", ")).into()
-    })
+/// The column of the weights: the one asked for, else one of a usual name.
+fn find_weight(vertex: &Element, options: &ReadOptions) -> Result<Option<usize>, Fault> {
+    let names = || vertex.properties.iter().map(|p| &p.name[..]).collect::<Vec<_>>();
+    let Some(name) = &options.weight_column else {
+        if options.surface.is_some() {
+            return Ok(None);
+        }
+        let found: Vec<usize> = (0..vertex.properties.len())
+            .filter(|&c| vertex.properties[c].length.is_none() && is_weight(&vertex.properties[c].name))
+            .filter(|&c| {
+                options.columns.as_ref().is_none_or(|w| !w.find(Some(&names()), c + 1).is_ok_and(|w| w.contains(&c)))
+            })
+            .collect();
+        return match found[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            _ => Err(String::from("more than one property may hold the weights; name the weight column").into()),
+        };
+    };
+    if options.surface.is_some() {
+        let problem = format!("a surface sample has equal weights, but {name:?} is asked for; choose one of the two");
+        return Err(problem.into());
+    }
+    let found = vertex.find(&[name], false).ok_or_else(|| {
+        let problem = format!("its vertices have no number {name:?} for the weights; they have {}", names().join(", "));
+        Fault::from(problem)
+    })?;
+    Ok(Some(found))
 }
 
 impl Body<'_> {
-    /// Reads one entry of an element.
-    fn row(&mut self, element: &Element, wanted: Option<usize>, row: &mut Row) -> Result<(), String> {
-        match self.encoding {
-            Encoding::Ascii => {
-                let line = String::from_utf8_lossy(self.next_line().ok_or("the file ends before it")?);
-                let mut fields = line.split_ascii_whitespace();
-                fill(element, wanted, row, |_| {
-                    let field = fields.next().ok_or("its line has too few numbers for the header")?;
-                    field.parse().map_err(|_| format!("{} is not a number", quote(field)))
-                })?;
-                match fields.next() {
-                    Some(_) => Err("its line has more numbers than the header describes".into()),
-                    None => Ok(()),
-                }
+    /// Reads an element that is not the vertices, for the triangles of a list of corners.
+    fn element(
+        &mut self,
+        element: &Element,
+        corners: Option<usize>,
+        vertices: usize,
+        row: &mut Row,
+        triangles: &mut Vec<[usize; 3]>,
+    ) -> Result<(), Fault> {
+        for k in 0..element.count {
+            self.row(element, corners, row).map_err(|problem| self.fault(element, k, problem))?;
+            if let Body::Text(tokens) = self {
+                tokens.skip_line();
             }
-            Encoding::Binary { big } => fill(element, wanted, row, |kind| {
-                let (value, rest) = kind.take(self.rest, big).ok_or("the file ends inside it")?;
-                self.rest = rest;
-                Ok(value)
-            }),
+            if corners.is_some() {
+                fan(k, &row.list, vertices, triangles).map_err(|problem| self.fault(element, k, problem))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what follows the vertices, to the end of the file.
+    fn following(
+        &mut self,
+        elements: &[Element],
+        corners: impl Fn(&Element) -> Option<usize>,
+        vertices: usize,
+        row: &mut Row,
+        triangles: &mut Vec<[usize; 3]>,
+    ) -> Result<(), After> {
+        let harmless = |fault| After { fault, fatal: false };
+        for element in elements {
+            self.element(element, corners(element), vertices, row, triangles).map_err(harmless)?;
+        }
+        let problem = |left: usize, what: &str| {
+            format!("{left} {what} follow what its header describes; the two do not fit, replace the file")
+        };
+        match self {
+            Body::Text(tokens) => {
+                let mut left = 0;
+                while tokens.next().is_some() {
+                    left += 1;
+                }
+                if left > 0 { Err(harmless(problem(left, "words").into())) } else { Ok(()) }
+            }
+            Body::Binary { rest, .. } => match rest.iter().position(|b| !b.is_ascii_whitespace()) {
+                Some(extra) => Err(After { fault: problem(rest.len() - extra, "bytes").into(), fatal: true }),
+                None => Ok(()),
+            },
         }
     }
 
-    /// The next line that is not blank.
-    fn next_line(&mut self) -> Option<&[u8]> {
-        while !self.rest.is_empty() {
-            let (line, rest) = header::cut(self.rest, self.newline);
-            self.rest = rest;
-            self.line += 1;
-            if !line.trim_ascii().is_empty() {
-                return Some(line);
+    /// Reads one entry of an element. False if it does not begin and end with a line of a text.
+    fn row(&mut self, element: &Element, wanted: Option<usize>, row: &mut Row) -> Result<bool, String> {
+        match self {
+            Body::Text(tokens) => {
+                let begins = tokens.left() == 0;
+                let mut inside = false;
+                fill(element, wanted, row, |_| match tokens.number() {
+                    Ok(Some(value)) => {
+                        inside = true;
+                        Ok(value)
+                    }
+                    Ok(None) if inside => Err("it has too few numbers for the header".into()),
+                    Ok(None) => Err("the file ends before it".into()),
+                    Err(problem) => Err(problem),
+                })?;
+                Ok(begins && tokens.left() == 0)
+            }
+            Body::Binary { rest, big } => {
+                fill(element, wanted, row, |kind| {
+                    let (value, after) = kind.take(rest, *big).ok_or("the file ends inside it")?;
+                    *rest = after;
+                    Ok(value)
+                })?;
+                Ok(true)
             }
         }
-        None
     }
 
     /// Something wrong with an entry.
     fn fault(&self, element: &Element, k: usize, problem: String) -> Fault {
-        let place = match self.encoding {
-            Encoding::Ascii => format!("line {} ({} {k})", self.line, element.name),
-            Encoding::Binary { .. } => format!("{} {k}", element.name),
+        let place = match self {
+            Body::Text(tokens) => format!("line {} ({} {k})", tokens.line, element.name),
+            Body::Binary { .. } => format!("{} {k}", element.name),
         };
         let promised = format!("the header promises {} of element {:?}", element.count, element.name);
         Fault::at(place, format!("{problem} ({promised}); repair or replace the file"))

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::cloud::{Cloud, Fault, Part, quote};
+use super::ReadOptions;
+use super::cloud::{Cloud, Content, Fault, Part, Remark, quote};
+use super::columns::{Columns, Plan, Weights};
 
 /// The text of a file, its lines ended by `\n`.
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
@@ -56,86 +58,164 @@ struct Layout {
     /// Number of the first line.
     line: usize,
     width: usize,
-    /// Names of the columns, if the first line is a header.
+    /// Names of the columns, if there is a header.
     names: Option<Vec<String>>,
-    /// The column of weights.
-    weight: Option<usize>,
+    /// Whether the first line is that header; it may stand in a comment.
+    is_header: bool,
+    plan: Plan,
+    /// A missing number is NaN.
+    missing: bool,
+    /// The first line is 0, 1, 2, …, as pandas numbers columns without names.
+    numbered: bool,
+    /// Another line holds whole numbers alone.
+    whole: bool,
     /// The first number of a file of one column, for the message about a molecule's `.xyz`.
     count: Option<f64>,
 }
 
-/// Which column holds weights.
-#[derive(Clone, Copy)]
-enum Weights<'a> {
-    /// None, whatever its name.
-    None,
-    /// One of a usual name.
-    Usual,
-    /// The one of this name.
-    Named(&'a str),
+/// What is asked of a text.
+#[derive(Clone, Copy, Default)]
+struct How<'a> {
+    /// Every column is a coordinate, whatever its name.
+    plain: bool,
+    columns: Option<&'a Columns>,
+    weight: Option<&'a str>,
+    drop_nan: bool,
+    /// Names of the columns that the format gives.
+    names: Option<&'a [&'a str]>,
 }
 
-/// The cloud of a text file. Every column is a coordinate but the one of weights.
-pub(super) fn read(bytes: &[u8], weight_column: Option<&str>) -> Result<Cloud, Fault> {
-    parse(bytes, weight_column.map_or(Weights::Usual, Weights::Named))
+/// The cloud of a text file, whose columns are told apart by their names.
+pub(super) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault> {
+    parse(&decode(bytes)?, How::of(options))
+}
+
+/// The same for a text whose format names the columns.
+pub(super) fn read_named(text: &str, names: &[&str], options: &ReadOptions) -> Result<Content, Fault> {
+    parse(text, How { names: Some(names), ..How::of(options) })
+}
+
+/// Fields of a line, by its own separator.
+pub(super) fn width(line: &str) -> usize {
+    content(line).map_or(0, |line| Separator::of(line).split(line).len())
 }
 
 /// The numbers of a text file, row-major, and its number of columns.
 pub(super) fn table(bytes: &[u8]) -> Result<(Vec<f64>, usize), Fault> {
-    parse(bytes, Weights::None).map(|cloud| (cloud.points, cloud.dim))
+    let content = parse(&decode(bytes)?, How { plain: true, ..How::default() })?;
+    let cloud = content.clouds.into_iter().next().ok_or_else(|| Fault::from(String::from("it holds no numbers")))?;
+    Ok((cloud.points, cloud.dim))
 }
 
-fn parse(bytes: &[u8], column: Weights<'_>) -> Result<Cloud, Fault> {
-    let text = decode(bytes)?;
+/// Whether a text holds words alone: a list of names, a page of prose.
+pub(super) fn is_words(bytes: &[u8]) -> bool {
+    let Ok(text) = decode(bytes) else { return false };
+    let mut lines = text.lines().filter_map(content).peekable();
+    let number = |field: &str| !field.is_empty() && field.parse::<f64>().is_ok();
+    lines.peek().is_some() && lines.all(|line| !Separator::of(line).split(line).into_iter().any(number))
+}
+
+impl<'a> How<'a> {
+    fn of(options: &'a ReadOptions) -> Self {
+        let (columns, weight) = (options.columns.as_ref(), options.weight_column.as_deref());
+        How { columns, weight, drop_nan: options.drop_nan, ..How::default() }
+    }
+
+    fn plan(&self, names: &[&str]) -> Result<Plan, String> {
+        if self.plain {
+            // The index of pandas is no number of the table.
+            let mut plan = Plan::unnamed(names.len(), None)?;
+            plan.coordinates.retain(|&k| k > 0 || !names[0].is_empty() || names.len() == 1);
+            return Ok(plan);
+        }
+        Plan::of(names, self.columns, self.weight.map_or(Weights::Usual, Weights::Named))
+    }
+}
+
+fn parse(text: &str, how: How<'_>) -> Result<Content, Fault> {
     let mut layout: Option<Layout> = None;
+    let mut comment = None;
     let mut points = Vec::new();
     let mut weights = Vec::new();
     for (k, line) in text.lines().enumerate() {
-        let Some(line) = content(line) else { continue };
+        let Some(inside) = content(line) else {
+            comment = Some(line).filter(|l| !l.trim().is_empty()).or(comment);
+            continue;
+        };
         let layout = match &mut layout {
             Some(layout) => layout,
             None => {
-                let new = layout.insert(Layout::of(line, k + 1, column)?);
-                if new.names.is_some() {
+                let new = layout.insert(Layout::of(inside, k + 1, how, comment)?);
+                if new.is_header {
                     continue;
                 }
                 new
             }
         };
-        layout.row(line, k + 1, &mut points, &mut weights)?;
+        layout.row(inside, k + 1, &mut points, &mut weights)?;
     }
     match layout {
-        Some(layout) if !points.is_empty() => {
-            let dim = layout.width - usize::from(layout.weight.is_some());
-            Ok(Cloud { part: Part::Whole, points, dim, weights: layout.weight.map(|_| weights) })
-        }
+        Some(layout) if !points.is_empty() => Ok(layout.content(points, weights)),
         _ => Err(String::from("it holds no points; write one point a line").into()),
     }
 }
 
 impl Layout {
-    fn of(line: &str, number: usize, column: Weights<'_>) -> Result<Self, Fault> {
+    fn of(line: &str, number: usize, how: How<'_>, comment: Option<&str>) -> Result<Self, Fault> {
         let separator = Separator::of(line);
         let fields = separator.split(line);
-        let words = fields.iter().filter(|f| f.parse::<f64>().is_err()).count();
-        let mut layout =
-            Layout { separator, line: number, width: fields.len(), names: None, weight: None, count: None };
+        let is_word = |f: &&str| f.parse::<f64>().is_err();
+        let words = fields.iter().filter(|f| is_word(f)).count();
+        let mut layout = Layout {
+            separator,
+            line: number,
+            width: fields.len(),
+            names: None,
+            is_header: false,
+            plan: Plan::default(),
+            missing: how.drop_nan,
+            numbered: false,
+            whole: false,
+            count: None,
+        };
+        // pandas calls columns without names 0, 1, ... and leaves the name of its index empty.
+        let counts = |(k, f): (usize, &&str)| f.parse() == Ok(k);
+        let pandas = fields.len() > 1 && fields[0].is_empty() && fields.iter().skip(1).enumerate().all(counts);
+        let nameless = fields.iter().skip(1).any(|f| f.is_empty()) || fields.len() == 1 && fields[0].is_empty();
         // A row with a slip in one number must not pass for a header.
-        if words > 0 && (words < fields.len() || fields.iter().all(|f| decimal_comma(f))) {
-            let column = fields.iter().position(|f| f.parse::<f64>().is_err()).unwrap_or(0);
+        let slip = words < fields.len() || nameless || fields.iter().all(|f| decimal_comma(f));
+        // Nor may one be an error whose numbers are missing, if points without them are dropped.
+        let row = how.drop_nan && !pandas && fields.iter().all(|f| !is_word(f) || missing(f));
+        if words > 0 && !row && slip && !pandas {
+            let column = fields.iter().position(|f| is_word(&f) && (!nameless || f.is_empty())).unwrap_or(0);
             return Err(layout.no_number(&fields, number, column));
         }
-        if words > 0 {
-            layout.weight = find_weight(&fields, column).map_err(|p| Fault::at(format!("line {number}"), p))?;
-            if layout.weight.is_some() && layout.width == 1 {
-                return Err(Fault::at(format!("line {number}"), "its only column holds weights; add the coordinates"));
+        let at_line = |p: String| Fault::at(format!("line {number}"), p);
+        if words > 0 && !row {
+            layout.plan = how.plan(&fields).map_err(at_line)?;
+            if layout.plan.coordinates.is_empty() {
+                return Err(at_line("its only column holds weights; add the coordinates".into()));
             }
             layout.names = Some(fields.into_iter().map(String::from).collect());
-        } else if let Weights::Named(wanted) = column {
+            layout.is_header = true;
+            return Ok(layout);
+        }
+        if let Some(names) = how.names {
+            layout.plan = how.plan(names).map_err(Fault::from)?;
+            layout.names = Some(names.iter().map(|&name| String::from(name)).collect());
+            return Ok(layout);
+        }
+        if let Some((names, plan)) = comment.and_then(|c| header_in(c, separator, how, fields.len())) {
+            (layout.names, layout.plan) = (Some(names), plan);
+            return Ok(layout);
+        }
+        if let Some(wanted) = how.weight {
             let problem =
                 format!("no header names the weight column {wanted:?}; give every column a name in the first line");
             return Err(problem.into());
         }
+        layout.plan = Plan::unnamed(fields.len(), how.columns).map_err(at_line)?;
+        layout.numbered = fields.len() > 1 && fields.iter().enumerate().all(counts);
         Ok(layout)
     }
 
@@ -149,26 +229,78 @@ impl Layout {
             problem.push_str(self.hint_of_molecule(number));
             return Err(Fault::at(format!("line {number}"), problem));
         }
-        for (column, &field) in fields.iter().enumerate() {
-            let Ok(value) = field.parse::<f64>() else { return Err(self.no_number(&fields, number, column)) };
-            if !value.is_finite() {
-                let problem = format!("it is {field}, which is not finite; remove the line or repair the value");
+        for &column in &self.plan.coordinates {
+            points.push(self.number(&fields, number, column)?);
+        }
+        let first = points.len() - self.plan.coordinates.len();
+        self.whole |= number != self.line && points[first..].iter().all(|v| v.fract() == 0.0);
+        if let Some(column) = self.plan.weight {
+            let value = self.number(&fields, number, column)?;
+            if value < 0.0 || value.is_nan() {
+                let problem = format!("the weight is {}; weights are at least 0", fields[column]);
                 return Err(Fault::at(self.place(number, column), problem));
             }
-            if self.weight == Some(column) {
-                if value < 0.0 {
-                    let problem = format!("the weight is {field}; weights are at least 0");
-                    return Err(Fault::at(self.place(number, column), problem));
-                }
-                weights.push(value);
-            } else {
-                points.push(value);
-            }
-            if self.width == 1 && self.line == number {
-                self.count = Some(value);
-            }
+            weights.push(value);
+        }
+        if self.width == 1 && self.line == number {
+            self.count = points.first().copied();
         }
         Ok(())
+    }
+
+    /// The number in a field.
+    fn number(&self, fields: &[&str], line: usize, column: usize) -> Result<f64, Fault> {
+        let field = fields[column];
+        let value = match field.parse::<f64>() {
+            Ok(value) => value,
+            Err(_) if self.missing && missing(field) => f64::NAN,
+            Err(_) => return Err(self.no_number(fields, line, column)),
+        };
+        if value.is_infinite() || value.is_nan() && !self.missing {
+            let dropped = value.is_nan() && self.plan.weight != Some(column);
+            let remedy = if dropped { ", or drop such points (drop_nan)" } else { "" };
+            let problem = format!("it is {field}, which is not finite; remove the line or repair the value{remedy}");
+            return Err(Fault::at(self.place(line, column), problem));
+        }
+        Ok(value)
+    }
+
+    /// What was read: without the columns of numbers that only count the rows.
+    fn content(self, mut points: Vec<f64>, weights: Vec<f64>) -> Content {
+        let looks_like_header = self.numbered && !self.whole && points.len() > 2 * self.plan.coordinates.len();
+        let Layout { mut plan, names, line, .. } = self;
+        let mut dim = plan.coordinates.len();
+        for counter in std::mem::take(&mut plan.counters) {
+            let place = plan.coordinates.iter().position(|&c| c == counter);
+            if let Some(place) = place.filter(|&place| dim > 1 && counts_rows(&points, dim, place)) {
+                points = points.into_iter().enumerate().filter(|(k, _)| k % dim != place).map(|(_, v)| v).collect();
+                plan.coordinates.remove(place);
+                plan.left.push(counter);
+                dim -= 1;
+                plan.labels |= points.iter().all(|v| v.fract() == 0.0);
+            }
+        }
+        if !plan.understood && dim > 1 {
+            plan.labels |= points.iter().all(|v| v.fract() == 0.0) && counts_rows(&points, dim, 0);
+        }
+        plan.left.sort_unstable();
+        let names: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
+        let name = |k: &usize| names.get(*k).map_or_else(|| (k + 1).to_string(), |name| String::from(*name));
+        let mut content = Content { labels: plan.labels, ..Content::default() };
+        if !names.is_empty() {
+            content.names = plan.coordinates.iter().map(name).collect();
+            content.weights = plan.weight.map(|k| format!("column {}", names[k]));
+        }
+        let left: Vec<String> = plan.left.iter().map(name).collect();
+        content.left_out(("column", "columns"), &left.iter().map(String::as_str).collect::<Vec<_>>());
+        if looks_like_header {
+            content.remarks.push(Remark::warning(format!(
+                "line {line} counts 0, 1, … as a header of pandas does, and is read as a point: remove it if it is none"
+            )));
+        }
+        let weights = plan.weight.map(|_| weights);
+        content.clouds.push(Cloud { part: Part::Whole, points, dim, weights });
+        content
     }
 
     /// How messages call a field.
@@ -218,20 +350,32 @@ fn decimal_comma(field: &str) -> bool {
     field.contains(',') && field.replacen(',', ".", 1).parse::<f64>().is_ok()
 }
 
-/// The column of weights: the one asked for, else one called `weight`, `weights` or `w`.
-fn find_weight(names: &[&str], wanted: Weights<'_>) -> Result<Option<usize>, String> {
-    let is_weight = |name: &str| match wanted {
-        Weights::None => false,
-        Weights::Usual => ["weight", "weights", "w"].iter().any(|w| name.eq_ignore_ascii_case(w)),
-        Weights::Named(wanted) => wanted == name,
-    };
-    let found: Vec<usize> = (0..names.len()).filter(|&k| is_weight(names[k])).collect();
-    match (&found[..], wanted) {
-        ([], Weights::Named(wanted)) => {
-            Err(format!("no column is called {wanted:?}; the columns are {}", names.join(", ")))
+/// How programs write a number that is not there.
+fn missing(field: &str) -> bool {
+    field.is_empty() || ["na", "n/a", "null", "none", "nan"].iter().any(|word| field.eq_ignore_ascii_case(word))
+}
+
+/// Whether a column runs from 0 or 1 on, by ones.
+fn counts_rows(points: &[f64], dim: usize, column: usize) -> bool {
+    let first = points[column];
+    let next = |(k, row): (usize, &[f64])| row[column] == first + k as f64;
+    points.len() > dim && (first == 0.0 || first == 1.0) && points.chunks_exact(dim).enumerate().all(next)
+}
+
+/// The names in a comment above the first row, as `//X Y Z R G B`, if there is one for each column and they name
+/// coordinates.
+fn header_in(comment: &str, separator: Separator, how: How<'_>, width: usize) -> Option<(Vec<String>, Plan)> {
+    let line = comment.trim().trim_start_matches(['/', '#', '%']);
+    for separator in [separator, Separator::of(line)] {
+        let names = separator.split(line.trim());
+        if how.plain || names.len() != width || names.iter().any(|n| n.is_empty() || n.parse::<f64>().is_ok()) {
+            continue;
         }
-        ([], _) => Ok(None),
-        (&[k], _) => Ok(Some(k)),
-        _ => Err("more than one column may hold the weights; rename all but one or name the weight column".into()),
+        if let Ok(plan) = how.plan(&names)
+            && plan.understood
+        {
+            return Some((names.into_iter().map(String::from).collect(), plan));
+        }
     }
+    None
 }

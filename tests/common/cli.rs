@@ -23,7 +23,10 @@ pub fn refused(arguments: &[&str], directory: &Path, parts: &[&str]) {
     let output = wgpca(arguments, directory);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-    assert_eq!(stderr.trim_end().lines().count(), 1, "{stderr}");
+    // One line says what is wrong; lines before it say how the input was read.
+    let wrong = |line: &&str| line.starts_with("wgpca: ") && !line.starts_with("wgpca: warning: ");
+    assert_eq!(stderr.trim_end().lines().filter(wrong).count(), 1, "{stderr}");
+    assert!(stderr.trim_end().lines().last().is_some_and(|line| wrong(&line)), "{stderr}");
     parts.iter().for_each(|p| assert!(stderr.contains(p), "{p:?} is not in {stderr}"));
     assert!(output.stdout.is_empty());
 }

@@ -27,14 +27,21 @@ fn directories_are_read_in_the_order_of_names() {
     let first = other.put("z.tsv", "0 0\n");
     assert_eq!(names(&read_all(&[&first, dir.path()])), ["z", "C", "a", "b"]);
     fails(&[other.path()], &ReadOptions::default(), &["holds no file", ".npy", ".off"]);
+    std::fs::create_dir(other.path().join("deeper")).expect("a directory");
+    fails(&[other.path()], &ReadOptions::default(), &["a subdirectory is not looked into (recursive)"]);
 }
 
 #[test]
 fn a_text_that_is_no_cloud_is_named() {
     let dir = Dir::new();
     dir.put("a.csv", "1,2\n");
-    let notes = dir.put("notes.txt", "chairs of 2019\nfrom the shop in the town\n");
-    fails(&[dir.path()], &ReadOptions::default(), &["notes.txt, line 1", "move it out of the directory"]);
+    let damaged = dir.put("b.csv", "1,2\n3,\n");
+    fails(&[dir.path()], &ReadOptions::default(), &["b.csv, line 2", "move it out of the directory"]);
+    std::fs::remove_file(damaged).expect("a file");
+    let notes = dir.put("story.txt", "chairs of the past\nfrom the shop in the town\n");
+    let reading = read_how(&[dir.path()], &ReadOptions::default());
+    assert_eq!(names(&reading.measures), ["a"]);
+    says(&reading.notices, &["story.txt", "words", "left out"]);
     let e = read_file(&notes, &ReadOptions::default()).expect_err("no cloud").to_string();
     assert!(!e.contains("directory"), "{e}");
 }
@@ -123,4 +130,85 @@ fn writing_leaves_all_or_nothing() {
         std::fs::read_dir(dir.path()).expect("entries").map(|e| e.expect("entry").file_name()).collect();
     left.sort();
     assert_eq!(left, ["model", "taken"]);
+}
+
+/// Tables of labels and lists beside clouds are named and left out.
+#[test]
+fn tables_of_labels_are_no_clouds() {
+    let clouds = || {
+        let dir = Dir::new();
+        dir.put("a.csv", "0.5,1\n2,3\n");
+        dir.put("b.csv", "1.5,1\n2,3\n");
+        dir
+    };
+    for (name, text, part) in [
+        ("labels.csv", "0,3\n1,4\n", "by its name"),
+        ("train_labels.txt", "0.5,3\n1,4\n", "by its name"),
+        ("split.txt", "1 2\n3 4\n", "by its name"),
+        ("README.txt", "Chairs 1 2\n", "by its name"),
+        ("modelnet_train.txt", "chair_0001\nchair_0002\n", "words"),
+        ("truth.csv", "index,label\n0,3\n1,4\n", "table of labels"),
+        ("truth.csv", "0,3\n1,4\n2,4\n", "table of labels"),
+        ("truth.csv", "1,3\n2,4\n", "table of labels"),
+        ("truth.csv", "height,class\n1.5,4\n", "table of labels"),
+    ] {
+        let dir = clouds();
+        let path = dir.put(name, text);
+        let reading = read_how(&[dir.path()], &ReadOptions::default());
+        assert_eq!(names(&reading.measures), ["a", "b"], "{name}: {text:?}");
+        says(&reading.notices, &[name, part, "left out"]);
+        // Who names it gets it, or an error.
+        if name != "README.txt" && name != "modelnet_train.txt" {
+            assert_eq!(read_all(&[&path]).len(), 1);
+        }
+    }
+    let dir = clouds();
+    dir.put("labels.npy", doubles("(2, 2)", &[0., 1., 2., 3.]));
+    says(&read_how(&[dir.path()], &ReadOptions::default()).notices, &["labels.npy", "by its name"]);
+    // Clouds that count their points, and directories of nothing else, stay.
+    let dir = Dir::new();
+    dir.put("train.csv", "0,3\n1,4\n");
+    dir.put("test.csv", "0,3\n1,5\n");
+    let reading = read_how(&[dir.path()], &ReadOptions::default());
+    assert_eq!((names(&reading.measures), reading.notices.len()), (vec!["test", "train"], 0));
+    // Another number of columns is an error that names both.
+    let dir = clouds();
+    dir.put("c.csv", "1,2,3\n");
+    fails(&[dir.path()], &ReadOptions::default(), &["c.csv", "dimension 3", "a.csv", "dimension 2"]);
+}
+
+#[test]
+fn subdirectories_are_read_on_request() {
+    let dir = Dir::new();
+    for folder in ["chair/train", "chair/test", "desk/train", ".git"] {
+        std::fs::create_dir_all(dir.path().join(folder)).expect("a directory");
+    }
+    for name in ["chair/train/a.off", "chair/test/b.off", "desk/train/a.off", ".git/c.off"] {
+        dir.put(name, "OFF\n1 0 0\n1 2 3\n");
+    }
+    fails(&[dir.path()], &ReadOptions::default(), &["no file", "2 subdirectories", "(recursive)"]);
+    let recursive = ReadOptions { recursive: true, ..Default::default() };
+    let measures = read_how(&[dir.path()], &recursive).measures;
+    let full = |name: &str| dir.path().join(name).display().to_string();
+    assert_eq!(names(&measures), ["b", &full("chair/train/a.off"), &full("desk/train/a.off")]);
+    dir.put("top.off", "OFF\n1 0 0\n1 2 3\n");
+    let flat = read_how(&[dir.path()], &ReadOptions::default());
+    assert_eq!(names(&flat.measures), ["top"]);
+    says(&flat.notices, &["2 subdirectories are not looked into (recursive)"]);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("loop")).expect("a link");
+        assert_eq!(read_how(&[dir.path()], &recursive).measures.len(), 4);
+    }
+}
+
+#[test]
+fn one_line_says_what_was_read() {
+    let dir = Dir::new();
+    let (a, b) = (dir.put("a.csv", "x,y,w\n1,2,1\n3,4,1\n"), dir.put("b.csv", "x,y,w\n1,2,1\n"));
+    let reading = read_how(&[&a, &b], &ReadOptions::default());
+    assert_eq!(reading.summary, "2 clouds of 1 to 2 points in R^2 (x, y), weights from column w");
+    let c = dir.put("c.npy", doubles("(3, 2, 2)", &[0.0; 12]));
+    let reading = read_how(&[&a, &c], &ReadOptions::default());
+    assert_eq!(reading.summary, "4 clouds of 2 points in R^2, weights of 1 of them from column w");
 }

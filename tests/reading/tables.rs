@@ -60,8 +60,9 @@ fn fields_that_are_no_numbers() {
     let dir = Dir::new();
     let e = read_file(&dir.put("a.csv", format!("1,2\n3,{}", "é".repeat(9999))), &ReadOptions::default());
     assert!(e.expect_err("a word").to_string().chars().count() < 250);
-    // The index column of pandas would become a coordinate.
-    refuse("a.csv", ",0,1\n0,0.5,0.5\n", &["line 1, column 1", "empty"]);
+    // An empty field is no name, but in the place of an index.
+    refuse("a.csv", "x,,y\n1,2,3\n", &["line 1, column 2", "empty"]);
+    refuse("a.csv", ",2,5\n0,0.5,0.5\n", &["line 1, column 1", "empty"]);
     for text in ["1,5;2,5\n3,5;4,5\n", "1,5 2,5\n3,5 4,5\n", "x;y\n1,5;2,5\n", "1,5\t2,5\n"] {
         refuse("a.csv", text, &["decimals with a point"]);
     }
