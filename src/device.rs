@@ -114,6 +114,14 @@ impl Place {
         Err(Error::device(DeviceChoice::Cuda(index).to_string(), problem))
     }
 
+    /// Whether it is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        return self.device.is_some();
+        #[cfg(not(feature = "cuda"))]
+        false
+    }
+
     /// The GPU, if it is one.
     #[cfg(feature = "cuda")]
     pub fn device(&self) -> Option<&Device> {

@@ -175,7 +175,7 @@ fn means_weights_and_names() {
     fs::write(at.join("w.txt"), "weight\n2\n1\n1\n").unwrap();
     fs::write(at.join("n.txt"), "first\nsecond, of three\n\nthird\n").unwrap();
     let fit = |more: &[&str]| json(&[&["gaussian", "c.npy", "-o", "g.safetensors", "--json"], more].concat(), at);
-    let done = fit(&["--means", "m.npy", "--weights", "w.txt", "--names", "n.txt"]);
+    let done = fit(&["--means", "m.npy", "--measure-weights", "w.txt", "--names", "n.txt"]);
     // (0, 1), (1, 2), (2, 3) lie on a line: nothing is left over, and times are its arc length.
     let c = &done["components"][0];
     close(&c["cost"], 0.0, 1e-20);
@@ -202,8 +202,8 @@ fn means_weights_and_names() {
     let with = |option: &'static str, file: &'static str| ["gaussian", "c.npy", "-o", "x.safetensors", option, file];
     refused(&with("--means", "m2.npy"), at, &["m2.npy", "(2, 1)", "(3, 1)"]);
     refused(&with("--means", "nan.npy"), at, &["nan.npy", "c[2]", "NaN"]);
-    refused(&with("--weights", "w2.txt"), at, &["w2.txt", "weight 1", "-1"]);
-    refused(&with("--weights", "m2.npy"), at, &["m2.npy", "(3,)"]);
+    refused(&with("--measure-weights", "w2.txt"), at, &["w2.txt", "weight 1", "-1"]);
+    refused(&with("--measure-weights", "m2.npy"), at, &["m2.npy", "(3,)"]);
     refused(&with("--names", "n2.txt"), at, &["n2.txt", "2 names for 3"]);
     refused(&with("--means", "none.npy"), at, &["none.npy", "does not exist"]);
     refused(&with("--means", "c.ply"), at, &["c.ply", "does not exist"]);
@@ -414,7 +414,11 @@ fn kinds_of_models_are_told_apart() {
     assert_eq!(json(&["info", "g.safetensors", "--json"], at)["kind"], "gaussian");
     refused(&["transform", "g.safetensors", "clouds/c0.csv"], at, &["c0.csv", ".npy"]);
     refused(&["transform", "c.safetensors", "clouds", "--from-samples"], at, &["from-samples", "point clouds"]);
-    refused(&["evaluate", "c.safetensors", "clouds", "--weights", "w.txt"], at, &["weights", "point clouds"]);
+    refused(
+        &["evaluate", "c.safetensors", "clouds", "--measure-weights", "w.txt"],
+        at,
+        &["measure-weights", "point clouds"],
+    );
     npy(&at.join("three.npy"), &[2, 3, 3], &[2.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0].repeat(2));
     refused(&["transform", "g.safetensors", "three.npy"], at, &["3 dimensions", "2"]);
     refused(&["fit", "clouds", "-o", "x.safetensors", "--resume", "g.safetensors"], at, &["g.safetensors"]);
@@ -444,7 +448,7 @@ fn archives_hold_all_of_it() {
     let fit = |file: &str, more: &[&str]| {
         json(&[&["gaussian", file, "-o", "g.safetensors", "--json"], more].concat(), at)["components"].clone()
     };
-    assert_eq!(fit("all.npz", &[]), fit("c.npy", &["--means", "m.npy", "--weights", "w.npy"]));
+    assert_eq!(fit("all.npz", &[]), fit("c.npy", &["--means", "m.npy", "--measure-weights", "w.npy"]));
     assert_eq!(fit("only.npz", &[]), fit("c.npy", &[]));
     let out = ["-o", "x.safetensors"];
     assert_eq!(fit("near.npz", &[]), fit("all.npz", &[]));

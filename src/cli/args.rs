@@ -92,9 +92,9 @@ pub struct Gaussians {
     /// Means of the measures, n x d (npy or text); without them all are centred.
     #[arg(long, value_name = "FILE", conflicts_with = "from_samples")]
     pub means: Option<PathBuf>,
-    /// Weights of the measures (npy or text), normalised to the sum n.
+    /// Weights of the measures (npy or text), one a measure: 2 stands for a measure given twice, 0 for its absence.
     #[arg(long, value_name = "FILE")]
-    pub weights: Option<PathBuf>,
+    pub measure_weights: Option<PathBuf>,
     /// Names of the measures, one a line.
     #[arg(long, value_name = "FILE")]
     pub names: Option<PathBuf>,
@@ -164,6 +164,9 @@ pub struct Fit {
     /// more.
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "resume")]
     pub max_iterations: Option<usize>,
+    /// Weights of the measures (npy or text), one a measure: 2 stands for a measure given twice, 0 for its absence.
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub measure_weights: Option<PathBuf>,
     /// Weight of the intersection term of later components [default: 1].
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub lambda_i: Option<f64>,

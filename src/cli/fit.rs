@@ -37,6 +37,14 @@ pub fn run(args: &Arguments, matches: &ArgMatches, talk: Talk) -> Result<Exit> {
     let pool = pool(args.threads, talk)?;
     fit.cancel_by(&on_stop()?);
     fit.warnings().iter().for_each(|text| talk.warn(text));
+    let weights = &fit.settings().measure_weights;
+    let absent = weights.iter().filter(|w| **w == 0.0).count();
+    if absent > 0 {
+        talk.say(format!("{absent} of {} measures have weight 0 and are left out", weights.len()));
+    }
+    if place.is_gpu() && weights.iter().any(|w| *w != weights[0]) {
+        talk.say("the steps of measures of unequal weights are taken on the CPU, all else on the GPU");
+    }
     let (mut progress, mut out) = (Progress::new(talk, args.json), Reporter::new(talk));
     let finished = pool.run(|| drive(&mut fit, args, &run, &mut progress, &mut out))?;
     progress.end();
@@ -124,6 +132,7 @@ fn report(
             "event": "done",
             "model": files.model,
             "picture": files.picture,
+            "warnings": model.warnings,
             "components": model.components.iter().map(component).collect::<Vec<_>>(),
             "seconds": seconds,
         }));

@@ -22,8 +22,8 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         certify: args.certify,
     };
     settings.validate()?;
-    let Gaussians { means, weights, names, .. } = &args.gaussians;
-    let beside = [means, weights, names].into_iter().flatten();
+    let Gaussians { means, measure_weights, names, .. } = &args.gaussians;
+    let beside = [means, measure_weights, names].into_iter().flatten();
     let inputs: Vec<&Path> = args.inputs.iter().chain(beside).map(PathBuf::as_path).collect();
     rows::check_model(&args.output, &inputs)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;

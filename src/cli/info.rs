@@ -58,6 +58,7 @@ fn clouds(model: &Model<f32>, json: bool) -> Result<Exit> {
                 "residual": a.residual,
             })),
             "measures": model.names,
+            "warnings": model.warnings,
             "components": model.components.iter().map(component).collect::<Vec<_>>(),
         }))?;
         return Ok(Exit::Done);
@@ -77,6 +78,7 @@ fn clouds(model: &Model<f32>, json: bool) -> Result<Exit> {
     }
     text += "times are arc lengths in units of the data; costs are sums of squared distances\n\n";
     text += &components(model);
+    model.warnings.iter().for_each(|warning| text += &format!("{warning}\n"));
     if model.components.iter().any(|c| c.variation.is_nan()) {
         text += "costs and shares are of format 1.0, with the noise of sampling in them; evaluate measures anew for others\n";
     }

@@ -142,11 +142,11 @@ fn with_options(error: Error) -> Error {
 
 /// The clouds for a model of clouds; what says how Gaussians are read has no place there.
 fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, talk: Talk) -> Result<Vec<Measure>> {
-    let Gaussians { from_samples, centred: _, means, weights, names } = gaussians;
+    let Gaussians { from_samples, centred: _, means, measure_weights, names } = gaussians;
     for (name, given) in [
         ("from-samples", *from_samples),
         ("means", means.is_some()),
-        ("weights", weights.is_some()),
+        ("measure-weights", measure_weights.is_some()),
         ("names", names.is_some()),
     ] {
         if given {
@@ -180,8 +180,8 @@ fn refuse_solves(solves: &Solves) -> Result<()> {
 
 /// The Gaussians of the inputs: covariances, or those of clouds.
 fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, talk: Talk) -> Result<Set> {
-    let Gaussians { from_samples, centred, means, weights, names } = gaussians;
-    let files = GaussianFiles { means: means.clone(), weights: weights.clone(), names: names.clone() };
+    let Gaussians { from_samples, centred, means, measure_weights, names } = gaussians;
+    let files = GaussianFiles { means: means.clone(), weights: measure_weights.clone(), names: names.clone() };
     if *from_samples {
         let mut set = Set::from_measures(&read(inputs, how, talk)?)?;
         if *centred {

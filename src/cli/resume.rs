@@ -7,6 +7,7 @@ use clap::{ArgMatches, Args as _, CommandFactory, Parser};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wgpca::gpca::{Fit, Settings};
+use wgpca::io::read_weights;
 use wgpca::store::{CHECKPOINT_FILE, CheckpointFacts, CheckpointLock};
 use wgpca::{Error, Measure, Result};
 
@@ -127,7 +128,11 @@ impl<'a> Run<'a> {
     /// The fit, at its beginning or where the checkpoint stands.
     pub fn fit(&self, measures: &[Measure]) -> Result<Fit<f32>> {
         let (Some(saved), Some(directory)) = (&self.saved, &self.args.resume) else {
-            return Fit::new(measures, &settings(self.args));
+            let mut settings = settings(self.args);
+            if let Some(path) = &self.args.measure_weights {
+                settings.measure_weights = read_weights(path, measures.len())?;
+            }
+            return Fit::new(measures, &settings);
         };
         let known = saved.note.as_deref().and_then(Note::read).filter(|known| known.line() != self.note.line());
         Fit::resume(measures, directory).map_err(|e| match (e, known) {

@@ -178,14 +178,26 @@ fn means_of(set: Gaussians, means: Array) -> Result<Gaussians> {
     set.with_means(means.values)
 }
 
-/// Weights of shape (n,), or (n, 1) as text has it.
-fn weights_of(set: Gaussians, weights: Array) -> Result<Gaussians> {
-    let n = set.len();
+/// Weights of n measures: an `.npy` of shape (n,), or text with one a line.
+///
+/// # Errors
+/// [`Error::Io`] if the file cannot be opened, [`Error::File`] if it does not hold n numbers.
+pub fn read_weights(path: &Path, n: usize) -> Result<Vec<f64>> {
+    weights_in(table(path)?, n).map_err(|e| at(e, path, ""))
+}
+
+/// Of shape (n,), or (n, 1) as text has it.
+fn weights_in(weights: Array, n: usize) -> Result<Vec<f64>> {
     if weights.shape != [n] && weights.shape != [n, 1] {
         let problem = format!("its shape is {}; weights of {n} measures have ({n},)", show(&weights.shape));
         return Err(Error::file("", "", problem));
     }
-    set.with_weights(weights.values)
+    Ok(weights.values)
+}
+
+fn weights_of(set: Gaussians, weights: Array) -> Result<Gaussians> {
+    let weights = weights_in(weights, set.len())?;
+    set.with_weights(weights)
 }
 
 /// The same error about a file, or an array of it.

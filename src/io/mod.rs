@@ -33,7 +33,7 @@ use inputs::Input;
 
 pub use columns::Columns;
 pub use format::Format;
-pub use gaussians::{GaussianFiles, read_gaussians, read_matrix};
+pub use gaussians::{GaussianFiles, read_gaussians, read_matrix, read_weights};
 pub use reading::Reading;
 pub use write::{check_writable, write_atomic, write_npy};
 
