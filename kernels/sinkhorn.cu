@@ -123,31 +123,42 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
         c.column_scaling[j] = c.y.log_weights[j];
     }
     Mixing& mixing = shared.mixing;
-    if (threadIdx.x == 0) mixing_reset(mixing);
+    const Anneal& now = shared.anneal;
+    if (threadIdx.x == 0) {
+        mixing_reset(mixing);
+        anneal_begin(shared.anneal, spread, s.tolerance, s.max_iterations, s.n > s.m ? s.n : s.m);
+    }
     group_sync(group);
     if (!s.kept) {
         float kappa = 1.0f;
         for (int level = 0; level < 40 && spread * kappa > 2.0; ++level) kappa *= 0.5f;
-        for (; kappa <= 1.0f; kappa *= 2.0f) anneal(c, s.d, kappa, group, shared.room);
+        for (; kappa <= 1.0f; kappa *= 2.0f) {
+            relax(c, 0, s.d, kappa, group, shared.room);
+            relax(c, 1, s.d, kappa, group, shared.room);
+        }
     }
     for (;;) {
-        rows(c, s.d, group, shared.room);
+        rows(c, s.d, now.kappa, group, shared.room);
         group_sync(group);
-        columns(c, s.d, group, shared);
+        columns(c, s.d, now.kappa, group, shared);
         group_sync(group);
         add_parts(c, shared);
         if (threadIdx.x < 32) {
-            if (threadIdx.x == 0) mixing_choose(mixing, shared.total, s.tolerance, s.max_iterations);
+            if (threadIdx.x == 0) mixing_choose(mixing, shared.anneal, shared.total);
             __syncwarp();
             mixing_solve(mixing, shared.total);
         }
         __syncthreads();
         if (mixing.step == STEP_STOP) break;
+        if (mixing.step == STEP_NEXT) {
+            descend(c, s.d, now, group, shared.room);
+            continue;
+        }
         step(c, group, mixing);
-        group_sync(group);
+        group_sync<true>(group);
         const bool cut = group.flag, absorb = shared.total[TOTAL_SPAN] > WIDEST;
         if (cut || absorb) {
-            mend(c, group, cut, absorb);
+            mend(c, now.kappa, group, cut, absorb);
             if (threadIdx.x == 0) {
                 if (cut) mixing.len = mixing.head = mixing.linked = mixing.mixed = 0;
                 if (absorb) {
@@ -166,7 +177,7 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
     if (group.rank == 0) {
         double* room = shared.part[0];
         const double value = dual_sum(c.x.weights, c.f, c.delta, s.n, room) + dual_sum(c.y.weights, c.g, c.beta, s.m, room);
-        if (threadIdx.x == 0) report(to, pair, mixing.status, mixing.iterations, mixing.error, unit * value);
+        if (threadIdx.x == 0) report(to, pair, now.status, now.iterations, now.error, unit * value);
     }
     const SinkhornSide x{c.x.axes, c.f, s.n}, y{c.y.axes, c.g, s.m};
     for (uint64_t i = group.rank * static_cast<uint64_t>(TILE_ROWS); i < s.n; i += group.blocks * static_cast<uint64_t>(TILE_ROWS))
