@@ -22,6 +22,9 @@ enum { CONVERGED, MAX_ITERATIONS, ROUNDING, DIVERGED, STALLED };
 // Iterations at each ε but the last, and the tolerance there unless a point has less mass.
 #define MOST_ITERATIONS 200
 #define LOOSEST 1e-2
+// Above this mean exponent potentials that hold it have lost a tenth of ε to f32. Most such problems are solved all the same, up
+// to the rounding of the costs; not those where some distances are of the order of ε and others of the mean.
+#define COARSE_EXPONENT (0.1 * (1 << 24))
 
 struct Anneal {
     // Of the problem: mean exponent E |x − y|² / (ε ln 2), what is asked for in the end, mass of a point of the larger cloud.
@@ -56,15 +59,17 @@ static __device__ __forceinline__ bool anneal_ends(Anneal& a, double error) {
     a.iterations += 1;
     a.status = error <= a.tolerance ? CONVERGED : error != error ? DIVERGED : MAX_ITERATIONS;
     if (a.status != MAX_ITERATIONS) return true;
-    if (a.watched) {
-        if (error < 0.5 * a.least) {
-            a.least = error;
-            a.due = a.iterations + PATIENCE;
-        }
-        const bool room = a.iterations + static_cast<uint64_t>(ROOM_TO_ANNEAL) <= a.max_iterations;
-        if (a.iterations >= a.due && error > NOTICED * a.mass && room) a.status = STALLED;
+    if (error < 0.5 * a.least) {
+        a.least = error;
+        a.due = a.iterations + (a.watched ? PATIENCE : MOST_ITERATIONS);
     }
-    return a.status == STALLED || a.iterations >= a.limit;
+    const bool late = a.iterations >= a.due && error > NOTICED * a.mass, last = a.iterations >= a.limit;
+    if (a.watched) {
+        if (late && a.iterations + static_cast<uint64_t>(ROOM_TO_ANNEAL) <= a.max_iterations) a.status = STALLED;
+    } else if (a.left == 0 && a.spread > COARSE_EXPONENT && (late || last)) {
+        a.status = ROUNDING;
+    }
+    return a.status != MAX_ITERATIONS || last;
 }
 
 // Another ε, or none: the solve has ended. One thread.
@@ -80,6 +85,7 @@ static __noinline__ __device__ bool anneal_next(Anneal& a) {
         a.left -= 1;
         a.known += 1;
     }
+    a.least = INFINITE;
     a.before = a.kappa;
     a.kappa = powf(a.ratio, -static_cast<float>(a.left));
     const uint64_t spent = static_cast<uint64_t>(a.iterations) + a.left;

@@ -59,7 +59,7 @@ pub enum Order {
     Forward,
     /// From the last to the first; blocks too.
     Reverse,
-    /// At random, from this seed.
+    /// At random, from this seed; blocks that wait for others see late, now and then, that these have arrived.
     Random(u32),
 }
 
