@@ -5,6 +5,7 @@
 //   rows      δ_i = −softmin of row i at β;                                      barrier of the problem's blocks
 //   columns   r_j = −softmin of column j − β_j, error Σ b |2^−r − 1|, dual value, all products mixing may want;  barrier
 //   step      every block decides the same (mixing.cuh) and moves its own columns;  barrier
+//   (now and then) another ε, or a step cut back: one barrier or two more
 // A problem (x, x) takes β ← ½ (β + δ): one barrier an iteration. Blocks own parts of rows and columns that depend on the
 // sizes alone: results are the same bits whatever the number of blocks or of problems in a launch, on a given GPU.
 //
@@ -15,7 +16,10 @@
 //   ε quartered                  19 / 24 (+ 5)      29 / 36 (+ 5)
 //   ε halved                     16 / 22 (+ 8)      24 / 33 (+ 9)
 //   every eighth point first     22 / 25 (+ 15)     33 / 38 (+ 26; small ones, with all their barriers)
-// So on such clouds it wins little; it is there for those that are far apart or in pieces.
+// So on such clouds it wins little; it is there for those that are far apart or in pieces. Where it does not suffice (clusters far
+// apart whose masses differ, ε far below the distances of neighbours, a start that is worse than none) the solve notices that its
+// error stands still and begins anew by annealing (anneal.cuh): ε falls by factors of 3, and each but the last is solved to the
+// mass of a point. One softmin of the rows and two barriers each beside the iterations, which the report counts.
 //
 // What an iteration of n = m = 1,024, d = 3 consists of on an H100 (132 multiprocessors, 1.7 GHz), alone: estimates from the
 // compiled instructions and usual latencies, nothing of it measured. 128 blocks of 8 warps, a tile of 8 rows each: two
@@ -25,7 +29,7 @@
 //             exchanges' latency, warps' values, a block barrier or two, what comes of them         0.3
 //   columns   the same, and the sums of 8 columns: loaded beside the warps' values, added in f64    1.7
 //   barriers  three: writes out, an atomic, the poll of it, each a way to L2 and some back          3 · 0.6 to 1
-//   totals    128 parts of 27 numbers, 27 KB from L2 to every block, all under way together         0.4
+//   totals    128 parts of 29 numbers, 29 KB from L2 to every block, all under way together         0.4
 //   mixing    decision 0.1; up to 10 eliminations of some 150 cycles, one warp                      0.2 to 1
 //   step      one latency of L2                                                                     0.3
 // Together 6 to 8 µs: 0.15 to 0.3 ms a solve of 20 to 30 iterations after 8 or 9 halvings of 4 to 5 µs. Were there latencies

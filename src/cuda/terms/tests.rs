@@ -4,9 +4,9 @@ mod both;
 
 use super::*;
 use crate::cuda::Graph;
+use crate::cuda::sinkhorn::DIVERGED;
 use crate::gpca::shared::Interval;
 use crate::gpca::{Schedule, TimeUpdate};
-use crate::cuda::sinkhorn::DIVERGED;
 use both::{Both, close};
 use wgpca_emulator::{Order, configure};
 
