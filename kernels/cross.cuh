@@ -1,11 +1,13 @@
-// The parts of an iteration of a problem (x, y): annealing, rows, columns, the sums, the step. Twin: ot::problem, ot::mixing.
+// The parts of an iteration of a problem (x, y): rows, columns, the sums, the step, another ε. Twin: ot::problem, ot::mixing.
+//
+// All at ε / κ, with potentials F, G in units of the problem's own ε, and δ, β, r in units of the present one.
 #pragma once
 #include "sinkhorn.cuh"
 
 // A problem (x, y) and its vectors, in the memory of all blocks.
 struct Cross {
     SinkhornCloud x, y;
-    float *f, *delta, *row_scaling, *g, *beta, *column_scaling, *r, *accepted, *accepted_r, *points, *residuals;
+    float *f, *delta, *row_scaling, *g, *before, *beta, *column_scaling, *r, *accepted, *accepted_r, *points, *residuals;
     double *column_parts, *row_parts;
     Parts rows, columns;
 };
@@ -17,6 +19,7 @@ struct SinkhornShared {
     // Pointers stand here rather than in registers, which the tiles need.
     Cross cross;
     Mixing mixing;
+    Anneal anneal;
     Group group;
     double total[TOTALS], part[SINKHORN_THREADS / 32][TOTALS];
     float room[2 * TILE_ROWS * SINKHORN_THREADS / 32], factor[FACTORS][TILE_ROWS];
@@ -32,7 +35,8 @@ static __device__ __forceinline__ Cross cross_of(const SinkhornShape& s, float* 
     c.delta = c.f + s.n;
     c.row_scaling = c.delta + s.n;
     c.g = c.row_scaling + s.n;
-    c.beta = c.g + s.m;
+    c.before = c.g + s.m;
+    c.beta = c.before + s.m;
     c.column_scaling = c.beta + s.m;
     c.r = c.column_scaling + s.m;
     c.accepted = c.r + s.m;
@@ -46,31 +50,28 @@ static __device__ __forceinline__ Cross cross_of(const SinkhornShape& s, float* 
     return c;
 }
 
-// A plain iteration at ε / κ, absorbed at once.
-static __noinline__ __device__ void anneal(const Cross& c, unsigned d, float kappa, Group& group, float* room) {
-    const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n};
-    const unsigned t = threadIdx.x;
-    for (uint64_t i = group.rank * static_cast<uint64_t>(TILE_ROWS); i < x.n; i += group.blocks * static_cast<uint64_t>(TILE_ROWS)) {
-        softmin_tile(x, y, c.y.log_weights, d, i, kappa, room);
-        if (t < TILE_ROWS && i + t < x.n) c.f[i + t] -= softmin_value(room, t) / kappa;
-    }
-    group_sync(group);
-    for (uint64_t j = group.rank * static_cast<uint64_t>(TILE_ROWS); j < y.n; j += group.blocks * static_cast<uint64_t>(TILE_ROWS)) {
-        softmin_tile(y, x, c.x.log_weights, d, j, kappa, room);
-        if (t < TILE_ROWS && j + t < y.n) c.g[j + t] -= softmin_value(room, t) / kappa;
+// Potentials of the rows (side 0) or the columns that are exact for the other ones, at β = 0; absorbed at once.
+static __noinline__ __device__ void relax(const Cross& c, int side, unsigned d, float kappa, Group& group, float* room) {
+    const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n}, of = side ? y : x, to = side ? x : y;
+    const float* log_weights = side ? c.x.log_weights : c.y.log_weights;
+    float* potential = side ? c.g : c.f;
+    const uint64_t stride = group.blocks * static_cast<uint64_t>(TILE_ROWS), t = threadIdx.x;
+    for (uint64_t i = group.rank * static_cast<uint64_t>(TILE_ROWS); i < of.n; i += stride) {
+        softmin_tile(of, to, log_weights, d, i, kappa, room);
+        if (t < TILE_ROWS && i + t < of.n) potential[i + t] -= softmin_value(room, static_cast<unsigned>(t)) / kappa;
     }
     group_sync(group);
 }
 
 // δ, and Σ a δ in parts.
-static __noinline__ __device__ void rows(const Cross& c, unsigned d, const Group& group, float* room) {
+static __noinline__ __device__ void rows(const Cross& c, unsigned d, float kappa, const Group& group, float* room) {
     const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n};
     const uint64_t size = c.rows.rows;
     for (unsigned part = group.rank; part < c.rows.count; part += group.blocks) {
         double dual = 0.0;
         const uint64_t end = earlier((part + 1) * size, x.n);
         for (uint64_t first = part * size; first < end; first += TILE_ROWS) {
-            softmin_tile(x, y, c.column_scaling, d, first, 1.0f, room);
+            softmin_tile(x, y, c.column_scaling, d, first, kappa, room);
             if (threadIdx.x < 32) {
                 const uint64_t i = first + threadIdx.x;
                 double term = 0.0;
@@ -90,21 +91,27 @@ static __noinline__ __device__ void rows(const Cross& c, unsigned d, const Group
 
 // r and, in parts, the sums over columns: one lane a sum, of a weight and two factors. A column without mass counts
 // nowhere; its r + G is the potential that extends G.
-static __noinline__ __device__ void columns(const Cross& c, unsigned d, const Group& group, SinkhornShared& shared) {
+static __noinline__ __device__ void columns(const Cross& c, unsigned d, float kappa, const Group& group, SinkhornShared& shared) {
     const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n};
     const uint64_t size = c.columns.rows, m = y.n;
     const int q = threadIdx.x;
     // Factors of this lane's sum; `old`: a residual of the history stands for the first.
     const bool old = q >= TOTAL_RIGHT && q < TOTAL_NEW_RIGHT;
     const float* residuals = c.residuals + (old ? (q - TOTAL_RIGHT) % MEMORY : 0) * m;
-    const int one = q == TOTAL_ERROR ? FACTOR_OFF : q == TOTAL_SCALING ? FACTOR_SCALING : q == TOTAL_GAIN ? FACTOR_R : FACTOR_CHANGE;
-    const int two = q < TOTAL_RIGHT ? FACTOR_ONE : q < TOTAL_GRAM || q == TOTAL_NEW_RIGHT ? FACTOR_R : FACTOR_CHANGE;
+    const int one = q == TOTAL_ERROR ? FACTOR_OFF
+                    : q == TOTAL_SCALING || q == TOTAL_SPAN ? FACTOR_SCALING
+                    : q < TOTAL_RIGHT ? FACTOR_R
+                                      : FACTOR_CHANGE;
+    const int two = q == TOTAL_SQUARE || (q >= TOTAL_RIGHT && q < TOTAL_GRAM) || q == TOTAL_NEW_RIGHT ? FACTOR_R
+                    : q < TOTAL_RIGHT ? FACTOR_ONE
+                                      : FACTOR_CHANGE;
+    const bool maximum = is_maximum(q);
     auto& factor = shared.factor;
     for (unsigned part = group.rank; part < c.columns.count; part += group.blocks) {
         double sum = 0.0;
         const uint64_t end = earlier((part + 1) * size, m);
         for (uint64_t first = part * size; first < end; first += TILE_ROWS) {
-            softmin_tile(y, x, c.row_scaling, d, first, 1.0f, shared.room);
+            softmin_tile(y, x, c.row_scaling, d, first, kappa, shared.room);
             if (q >= 32) continue;
             // All loads first, so that they take one latency together, and that beside softmin_value.
             const int count = static_cast<int>(earlier(TILE_ROWS, m - first));
@@ -128,8 +135,8 @@ static __noinline__ __device__ void columns(const Cross& c, unsigned d, const Gr
             for (int k = 0; k < TILE_ROWS; ++k) {
                 const double weight = factor[FACTOR_WEIGHT][k];
                 const float at = old ? residual[k] : factor[one][k];
-                const double more = sum + weight * at * factor[two][k], span = fabsf(factor[FACTOR_SCALING][k]);
-                const double next = q != TOTAL_SPAN ? more : span <= sum ? sum : span;
+                const double more = sum + weight * at * factor[two][k], size = fabsf(at);
+                const double next = !maximum ? more : size <= sum ? sum : size;
                 sum = weight > 0.0 ? next : sum;
             }
             // The factors are taken before the next tile's come.
@@ -152,7 +159,7 @@ static __noinline__ __device__ void add_parts(const Cross& c, SinkhornShared& sh
 #pragma unroll
         for (unsigned u = 0; u < AHEAD; ++u) v[u] = first + u * WARPS < count ? from[(first + u * WARPS) * stride] : 0.0;
         // Lanes part ways once, not at every number.
-        if (q != TOTAL_SPAN) {
+        if (!is_maximum(q)) {
 #pragma unroll
             for (unsigned u = 0; u < AHEAD; ++u) sum += v[u];
         } else {
@@ -171,7 +178,7 @@ static __noinline__ __device__ void add_parts(const Cross& c, SinkhornShared& sh
             sum += v;
             most = v <= most ? most : v;
         }
-        shared.total[q] = q == TOTAL_SPAN ? most : sum;
+        shared.total[q] = is_maximum(q) ? most : sum;
     }
     __syncthreads();
 }
@@ -200,6 +207,7 @@ static __noinline__ __device__ void step(const Cross& c, Group& group, const Mix
                 }
                 c.accepted[j] = beta;
                 c.accepted_r[j] = r;
+                next = fmaf(s.stretch - 1.0f, r, next);
                 if (s.mix) {
 #pragma unroll
                     for (int k = 0; k < MEMORY; ++k)
@@ -213,8 +221,8 @@ static __noinline__ __device__ void step(const Cross& c, Group& group, const Mix
     }
 }
 
-// Cuts back a step that went too far, and absorbs a β that has become large: F + δ, G + β, β = 0.
-static __noinline__ __device__ void mend(const Cross& c, const Group& group, bool cut, bool absorb) {
+// Cuts back a step that went too far, and absorbs a β that has become large: F + δ / κ, G + β / κ, β = 0.
+static __noinline__ __device__ void mend(const Cross& c, float kappa, const Group& group, bool cut, bool absorb) {
     uint64_t size = c.columns.rows;
     for (unsigned part = group.rank; part < c.columns.count; part += group.blocks) {
         const uint64_t end = earlier((part + 1) * size, c.y.n);
@@ -223,7 +231,7 @@ static __noinline__ __device__ void mend(const Cross& c, const Group& group, boo
             float beta = c.beta[j];
             if (cut) beta = c.accepted[j] + fminf(fmaxf(c.accepted_r[j], -0.5f * LARGEST), 0.5f * LARGEST);
             if (absorb) {
-                c.g[j] += beta;
+                c.g[j] += beta / kappa;
                 c.accepted[j] -= beta;
                 beta = 0.0f;
             }
@@ -235,6 +243,31 @@ static __noinline__ __device__ void mend(const Cross& c, const Group& group, boo
     size = c.rows.rows;
     for (unsigned part = group.rank; part < c.rows.count; part += group.blocks) {
         const uint64_t end = earlier((part + 1) * size, c.x.n);
-        for (uint64_t i = part * size + threadIdx.x; i < end; i += blockDim.x) c.f[i] += c.delta[i];
+        for (uint64_t i = part * size + threadIdx.x; i < end; i += blockDim.x) c.f[i] += c.delta[i] / kappa;
     }
+}
+
+// Begins at the next ε: from nothing at the first, else from potentials that go on as they went, f being nearly linear in ε.
+// `before` keeps G of the last ε. Rows become exact.
+static __noinline__ __device__ void descend(const Cross& c, unsigned d, const Anneal& a, Group& group, float* room) {
+    const float inverse = 1.0f / a.before, onward = 1.0f / a.ratio;
+    uint64_t size = c.columns.rows;
+    for (unsigned part = group.rank; part < c.columns.count; part += group.blocks) {
+        const uint64_t end = earlier((part + 1) * size, c.y.n);
+        for (uint64_t j = part * size + threadIdx.x; j < end; j += blockDim.x) {
+            const float g = a.known > 0 ? fmaf(c.beta[j], inverse, c.g[j]) : 0.0f;
+            c.g[j] = a.known > 1 ? fmaf(g - c.before[j], onward, g) : g;
+            c.before[j] = g;
+            c.beta[j] = c.accepted[j] = c.accepted_r[j] = 0.0f;
+            c.column_scaling[j] = c.y.log_weights[j];
+        }
+    }
+    size = c.rows.rows;
+    for (unsigned part = group.rank; part < c.rows.count; part += group.blocks) {
+        const uint64_t end = earlier((part + 1) * size, c.x.n);
+        for (uint64_t i = part * size + threadIdx.x; i < end; i += blockDim.x)
+            c.f[i] = a.known > 0 ? fmaf(c.delta[i], inverse, c.f[i]) : 0.0f;
+    }
+    group_sync(group);
+    relax(c, 0, d, a.kappa, group, room);
 }

@@ -16,7 +16,7 @@ struct Group {
     uint64_t *counter, arrivals;
     // This block among them.
     unsigned rank, blocks;
-    // Set by any thread before a barrier (and at most before every other one): `flag` is 1 for the whole group after it.
+    // Set by any thread before a barrier with FLAGS: `flag` is 1 for the whole group after it.
     unsigned raise, flag;
     uint64_t raised;
 };
@@ -32,7 +32,9 @@ static __device__ __forceinline__ void group_begin(Group& g, uint64_t* counter, 
 
 // What any thread of the group wrote before is seen by all its threads after: block barriers order a block's threads with
 // its first, release and acquire order those of the blocks. The flags travel with the arrivals, at no cost: a block that sees
-// all arrivals of a barrier sees all its flags, and none of the next but one.
+// all arrivals of a barrier sees all its flags. A fast block may raise for the next barrier before a slow one has seen this one:
+// so flags are looked at with FLAGS alone, at the barrier that they were raised for, and none may be raised for the one after it.
+template <bool FLAGS = false>
 static __device__ __forceinline__ void group_sync(Group& g) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -54,8 +56,10 @@ static __device__ __forceinline__ void group_sync(Group& g) {
                 if (time(nullptr) - since > 60) emulator::fail("group_sync: not all blocks arrived");
 #endif
             }
-            g.flag = seen / RAISED != g.raised;
-            g.raised = seen / RAISED;
+            if (FLAGS) {
+                g.flag = seen / RAISED != g.raised;
+                g.raised = seen / RAISED;
+            }
         }
     }
     __syncthreads();

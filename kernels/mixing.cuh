@@ -2,31 +2,40 @@
 //
 // Every block of a group holds the same state and decides the same from the same sums; the vectors are the caller's.
 #pragma once
+#include "anneal.cuh"
 #include "softmin.cuh"
 
 #define MEMORY 10
 #define LARGEST 60.0f
 #define WIDEST 24.0
+// So many good mixed steps one after the other halve the cost of the next rejection.
+#define FORGIVEN 4
+// After so many steps with nearly the same residual steps are lengthened, twice each time.
+#define STEADY 3
 
-// What one iteration sums over the columns: TOTALS numbers, the third a maximum, the last over the rows.
-enum { TOTAL_ERROR, TOTAL_SCALING, TOTAL_GAIN, TOTAL_SPAN, TOTAL_RIGHT, TOTAL_GRAM = TOTAL_RIGHT + MEMORY,
-       TOTAL_NEW_RIGHT = TOTAL_GRAM + MEMORY, TOTAL_NEW_GRAM, COLUMN_TOTALS, TOTAL_ROWS = COLUMN_TOTALS, TOTALS };
-// What to do with β: nothing more; back to the accepted point and a plain step from there; a plain step; accept and go on.
-enum { STEP_STOP, STEP_BACK, STEP_PLAIN, STEP_ON };
-enum { CONVERGED, MAX_ITERATIONS, DIVERGED };
+// What one iteration sums over the columns: Σ b times |2^−r − 1|, β, r, r²; the largest |β| and |r|; products with the history
+// and of the newest change. The last sum is over the rows.
+enum { TOTAL_ERROR, TOTAL_SCALING, TOTAL_GAIN, TOTAL_SQUARE, TOTAL_SPAN, TOTAL_LONGEST, TOTAL_RIGHT,
+       TOTAL_GRAM = TOTAL_RIGHT + MEMORY, TOTAL_NEW_RIGHT = TOTAL_GRAM + MEMORY, TOTAL_NEW_GRAM, COLUMN_TOTALS,
+       TOTAL_ROWS = COLUMN_TOTALS, TOTALS };
+static __device__ __forceinline__ bool is_maximum(int total) { return total == TOTAL_SPAN || total == TOTAL_LONGEST; }
+// What to do with β: nothing more; from 0 at another ε; back to the accepted point and a plain step from there; a plain step;
+// accept and go on.
+enum { STEP_STOP, STEP_NEXT, STEP_BACK, STEP_PLAIN, STEP_ON };
 
 struct Mixing {
     double gram[MEMORY * MEMORY];
-    double accepted_dual, accepted_error, gain, best, error;
-    float c[MEMORY];
-    int len, head, linked, mixed, wait, penalty, age;
-    int step, push, mix, status;
-    unsigned iterations;
+    double accepted_dual, accepted_error, gain, best;
+    // Coefficients of the history; how many times r a step adds.
+    float c[MEMORY], stretch;
+    int len, head, linked, mixed, wait, penalty, good, age, steady;
+    int step, push, mix;
 };
 
 // Forgets the history and its dual value; keeps the penalty. One thread.
 static __device__ __forceinline__ void mixing_restart(Mixing& s) {
-    s.len = s.head = s.linked = s.mixed = s.age = 0;
+    s.len = s.head = s.linked = s.mixed = s.age = s.steady = 0;
+    s.stretch = 1.0f;
     s.accepted_dual = MINUS_INFINITE;
     s.accepted_error = s.best = INFINITE;
     s.gain = 0.0;
@@ -34,21 +43,18 @@ static __device__ __forceinline__ void mixing_restart(Mixing& s) {
 
 static __device__ __forceinline__ void mixing_reset(Mixing& s) {
     mixing_restart(s);
-    s.wait = 0;
+    s.wait = s.good = 0;
     s.penalty = 2;
-    s.iterations = 0;
 }
 
-// Ends the solve, or chooses the step and its place in the history; the numbers there are mixing_solve's. One thread.
-static __noinline__ __device__ void mixing_choose(Mixing& s, const double* total, double tolerance, unsigned max_iterations) {
+// Ends the solve or this ε, or chooses the step and its place in the history; the numbers there are mixing_solve's. One thread.
+static __noinline__ __device__ void mixing_choose(Mixing& s, Anneal& a, const double* total) {
     const double error = total[TOTAL_ERROR], dual = total[TOTAL_SCALING] + total[TOTAL_ROWS];
-    s.error = error;
-    s.iterations += 1;
     s.push = -1;
     s.mix = 0;
-    if (error <= tolerance || error != error || s.iterations >= max_iterations) {
-        s.status = error <= tolerance ? CONVERGED : error != error ? DIVERGED : MAX_ITERATIONS;
-        s.step = STEP_STOP;
+    if (anneal_ends(a, error)) {
+        s.step = anneal_next(a) ? STEP_NEXT : STEP_STOP;
+        mixing_reset(s);
         return;
     }
     if (error < 0.9 * s.best) {
@@ -63,13 +69,32 @@ static __noinline__ __device__ void mixing_choose(Mixing& s, const double* total
         const bool worse = !(enough && (error < 3.0 * s.accepted_error || error > 0.5));
         if (worse || s.age > MEMORY + 5) {
             s.step = worse ? STEP_BACK : STEP_PLAIN;
+            const bool lengthened = s.stretch > 1.0f;
             mixing_restart(s);
-            s.wait = s.penalty;
-            if (s.penalty < (1 << 29)) s.penalty *= 2;
+            if (!lengthened) {
+                s.wait = s.penalty;
+                s.good = 0;
+                if (s.penalty < (1 << 29)) s.penalty *= 2;
+            }
             return;
+        }
+        s.good += 1;
+        if (s.good == FORGIVEN) {
+            s.good = 0;
+            if (s.penalty > 2) s.penalty /= 2;
         }
     }
     s.step = STEP_ON;
+    // Clusters whose masses differ are drawn together by a constant step each time; there is nothing to fit. Problems that are
+    // not known to be hard lose by it.
+    const bool same = error > 0.7 * s.accepted_error && total[TOTAL_NEW_GRAM] < 0.01 * total[TOTAL_SQUARE];
+    s.steady = !a.watched && same ? s.steady + 1 : 0;
+    if (s.steady >= STEADY) {
+        s.stretch = fmaxf(fminf(2.0f * s.stretch, static_cast<float>(0.5 * LARGEST / total[TOTAL_LONGEST])), 1.0f);
+        s.len = s.head = s.linked = 0;
+    } else {
+        s.stretch = 1.0f;
+    }
     if (s.linked) {
         s.push = s.head;
         if (s.len < MEMORY) s.len += 1;
@@ -78,8 +103,9 @@ static __noinline__ __device__ void mixing_choose(Mixing& s, const double* total
     s.accepted_dual = dual;
     s.accepted_error = error;
     s.gain = total[TOTAL_GAIN];
-    s.linked = 1;
-    s.mixed = 0;
+    s.linked = s.steady < STEADY;
+    s.mixed = s.stretch > 1.0f;
+    if (!s.linked) return;
     if (s.wait > 0) {
         s.wait -= 1;
         s.linked = 0;

@@ -5,6 +5,7 @@
 //   rows      δ_i = −softmin of row i at β;                                      barrier of the problem's blocks
 //   columns   r_j = −softmin of column j − β_j, error Σ b |2^−r − 1|, dual value, all products mixing may want;  barrier
 //   step      every block decides the same (mixing.cuh) and moves its own columns;  barrier
+//   (now and then) another ε, or a step cut back: one barrier or two more
 // A problem (x, x) takes β ← ½ (β + δ): one barrier an iteration. Blocks own parts of rows and columns that depend on the
 // sizes alone: results are the same bits whatever the number of blocks or of problems in a launch, on a given GPU.
 //
@@ -15,7 +16,10 @@
 //   ε quartered                  19 / 24 (+ 5)      29 / 36 (+ 5)
 //   ε halved                     16 / 22 (+ 8)      24 / 33 (+ 9)
 //   every eighth point first     22 / 25 (+ 15)     33 / 38 (+ 26; small ones, with all their barriers)
-// So on such clouds it wins little; it is there for those that are far apart or in pieces.
+// So on such clouds it wins little; it is there for those that are far apart or in pieces. Where it does not suffice (clusters far
+// apart whose masses differ, ε far below the distances of neighbours, a start that is worse than none) the solve notices that its
+// error stands still and begins anew by annealing (anneal.cuh): ε falls by factors of 3, and each but the last is solved to the
+// mass of a point. One softmin of the rows and two barriers each beside the iterations, which the report counts.
 //
 // What an iteration of n = m = 1,024, d = 3 consists of on an H100 (132 multiprocessors, 1.7 GHz), alone: estimates from the
 // compiled instructions and usual latencies, nothing of it measured. 128 blocks of 8 warps, a tile of 8 rows each: two
@@ -25,7 +29,7 @@
 //             exchanges' latency, warps' values, a block barrier or two, what comes of them         0.3
 //   columns   the same, and the sums of 8 columns: loaded beside the warps' values, added in f64    1.7
 //   barriers  three: writes out, an atomic, the poll of it, each a way to L2 and some back          3 · 0.6 to 1
-//   totals    128 parts of 27 numbers, 27 KB from L2 to every block, all under way together         0.4
+//   totals    128 parts of 29 numbers, 29 KB from L2 to every block, all under way together         0.4
 //   mixing    decision 0.1; up to 10 eliminations of some 150 cycles, one warp                      0.2 to 1
 //   step      one latency of L2                                                                     0.3
 // Together 6 to 8 µs: 0.15 to 0.3 ms a solve of 20 to 30 iterations after 8 or 9 halvings of 4 to 5 µs. Were there latencies
@@ -123,31 +127,42 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
         c.column_scaling[j] = c.y.log_weights[j];
     }
     Mixing& mixing = shared.mixing;
-    if (threadIdx.x == 0) mixing_reset(mixing);
+    const Anneal& now = shared.anneal;
+    if (threadIdx.x == 0) {
+        mixing_reset(mixing);
+        anneal_begin(shared.anneal, spread, s.tolerance, s.max_iterations, s.n > s.m ? s.n : s.m);
+    }
     group_sync(group);
     if (!s.kept) {
         float kappa = 1.0f;
         for (int level = 0; level < 40 && spread * kappa > 2.0; ++level) kappa *= 0.5f;
-        for (; kappa <= 1.0f; kappa *= 2.0f) anneal(c, s.d, kappa, group, shared.room);
+        for (; kappa <= 1.0f; kappa *= 2.0f) {
+            relax(c, 0, s.d, kappa, group, shared.room);
+            relax(c, 1, s.d, kappa, group, shared.room);
+        }
     }
     for (;;) {
-        rows(c, s.d, group, shared.room);
+        rows(c, s.d, now.kappa, group, shared.room);
         group_sync(group);
-        columns(c, s.d, group, shared);
+        columns(c, s.d, now.kappa, group, shared);
         group_sync(group);
         add_parts(c, shared);
         if (threadIdx.x < 32) {
-            if (threadIdx.x == 0) mixing_choose(mixing, shared.total, s.tolerance, s.max_iterations);
+            if (threadIdx.x == 0) mixing_choose(mixing, shared.anneal, shared.total);
             __syncwarp();
             mixing_solve(mixing, shared.total);
         }
         __syncthreads();
         if (mixing.step == STEP_STOP) break;
+        if (mixing.step == STEP_NEXT) {
+            descend(c, s.d, now, group, shared.room);
+            continue;
+        }
         step(c, group, mixing);
-        group_sync(group);
+        group_sync<true>(group);
         const bool cut = group.flag, absorb = shared.total[TOTAL_SPAN] > WIDEST;
         if (cut || absorb) {
-            mend(c, group, cut, absorb);
+            mend(c, now.kappa, group, cut, absorb);
             if (threadIdx.x == 0) {
                 if (cut) mixing.len = mixing.head = mixing.linked = mixing.mixed = 0;
                 if (absorb) {
@@ -166,7 +181,7 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
     if (group.rank == 0) {
         double* room = shared.part[0];
         const double value = dual_sum(c.x.weights, c.f, c.delta, s.n, room) + dual_sum(c.y.weights, c.g, c.beta, s.m, room);
-        if (threadIdx.x == 0) report(to, pair, mixing.status, mixing.iterations, mixing.error, unit * value);
+        if (threadIdx.x == 0) report(to, pair, now.status, now.iterations, now.error, unit * value);
     }
     const SinkhornSide x{c.x.axes, c.f, s.n}, y{c.y.axes, c.g, s.m};
     for (uint64_t i = group.rank * static_cast<uint64_t>(TILE_ROWS); i < s.n; i += group.blocks * static_cast<uint64_t>(TILE_ROWS))

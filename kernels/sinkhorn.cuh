@@ -6,7 +6,7 @@
 #include "softmin.cuh"
 
 // Dynamic shared memory of sinkhorn_solve.
-#define SINKHORN_SHARED 4096
+#define SINKHORN_SHARED 4352
 
 // Twin: cuda::sinkhorn::Shape.
 struct SinkhornShape {
@@ -31,7 +31,7 @@ struct SinkhornCloud {
 
 // Numbers of a pair's two clouds; of a problem (x, y); of both problems (x, x) and (y, y).
 static __device__ __forceinline__ uint64_t clouds_size(const SinkhornShape& s) { return (s.n + s.m) * (s.d + 2ull); }
-static __device__ __forceinline__ uint64_t cross_size(const SinkhornShape& s) { return 3 * s.n + (6ull + 2 * MEMORY) * s.m; }
+static __device__ __forceinline__ uint64_t cross_size(const SinkhornShape& s) { return 3 * s.n + (7ull + 2 * MEMORY) * s.m; }
 static __device__ __forceinline__ uint64_t selves_size(const SinkhornShape& s) { return 6 * (s.n + s.m); }
 
 // Cloud x (side 0) or y (side 1) of a pair.

@@ -1,6 +1,6 @@
 // The end of a step: whether its gradient is finite, the rate, the times, the gauge, what it saw (Algorithm 1, line 8;
 // D11 c, d). Twins: State::update, Settings::rate_at, Adam and the Outcome of Stepper::gradient.
-#include "compat.cuh"
+#include "anneal.cuh"
 #include "reduce.cuh"
 
 static __device__ __forceinline__ bool is_finite_number(double x) { return fabs(x) <= 1.7976931348623157e308; }
@@ -82,7 +82,7 @@ KERNEL update_times(uint64_t* __restrict__ counters, uint32_t* __restrict__ flag
             error = fmax(error, solved[2 * p + 1]);
             values += p == s ? solved[2 * p] : -0.5 * solved[2 * p];
         }
-        infinite += status == 2;
+        infinite += status == DIVERGED;
         unconverged += status != 0;
         clipped_times += slot_end[s] != INSIDE;
     }

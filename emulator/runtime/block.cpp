@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 namespace emulator {
 
@@ -219,6 +221,11 @@ void Runner::fail(const char* what) {
     __builtin_unreachable();
 }
 
+// In random order a block comes late now and then, by more than others need for a phase.
+void Runner::delay() {
+    if (order_ == Order::Random && (random() & 7) == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));
+}
+
 unsigned Runner::random() {
     random_ ^= random_ << 13;
     random_ ^= random_ >> 17;
@@ -234,6 +241,7 @@ void block_barrier() { here.runner->at_block(); }
 void warp_barrier(unsigned mask, Collective collective) { here.runner->at_warp(mask, collective); }
 void grid_barrier(unsigned blocks) { here.runner->at_grid(blocks); }
 void fail(const char* what) { here.runner->fail(what); }
+void delay() { here.runner->delay(); }
 unsigned lane() { return here.thread->lane; }
 
 uint64_t* exchange(unsigned mask, uint64_t value, Collective collective) {

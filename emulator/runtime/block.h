@@ -78,6 +78,7 @@ class Runner {
     void at_warp(unsigned mask, Collective collective);
     void at_grid(unsigned blocks);
     [[noreturn]] void fail(const char* what);
+    void delay();
     const Launch& launch() const { return *launch_; }
 
   private:

@@ -38,6 +38,8 @@ void block_barrier();
 void warp_barrier(unsigned mask, Collective collective);
 void grid_barrier(unsigned blocks);
 [[noreturn]] void fail(const char* what);
+// A block that polls memory comes to it late, in random order.
+void delay();
 // The lane of the running thread, and the 32 values that its warp exchanges next.
 unsigned lane();
 uint64_t* exchange(unsigned mask, uint64_t value, Collective collective);

@@ -5,7 +5,8 @@
 //! makes, and holds the very sources of `kernels/`, compiled for the CPU. Each CUDA thread is a fiber; the threads of a block
 //! take turns in the order of their numbers, in reverse, or at random, and what a kernel gives must not depend on it.
 //! It finds deadlocks, collectives that lanes of a warp meet differently, copies outside of memory, writes next to
-//! memory, and use of memory that nobody wrote (it holds NaNs); built with a sanitizer, every access outside. It does
+//! memory, and use of memory that nobody wrote (it holds NaNs); at random, blocks that are late at a barrier of their own
+//! making; built with a sanitizer, every access outside. It does
 //! not find races between barriers by itself, nor what a GPU's memory order or its own arithmetic would do.
 //!
 //! ```
@@ -59,7 +60,7 @@ pub enum Order {
     Forward,
     /// From the last to the first; blocks too.
     Reverse,
-    /// At random, from this seed.
+    /// At random, from this seed; blocks that wait for others see late, now and then, that these have arrived.
     Random(u32),
 }
 

@@ -16,10 +16,16 @@ use deal::{Deal, deal, deal_own, most_parts, sums};
 
 /// As in `kernels/softmin.cuh`, `kernels/sinkhorn.cuh`, `kernels/mixing.cuh` and `kernels/group.cuh`.
 const THREADS: u32 = 256;
-const SHARED: usize = 4096;
+const SHARED: usize = 4352;
 /// Of the counters of groups.
 const COUNTER_STRIDE: usize = 16;
 const MEMORY: usize = 10;
+/// How a solve ended, as in `kernels/anneal.cuh`; from better to worse.
+const CONVERGED: u32 = 0;
+const MAX_ITERATIONS: u32 = 1;
+const ROUNDING: u32 = 2;
+#[cfg(test)]
+pub(crate) const DIVERGED: u32 = 3;
 
 /// Numbers of pairs of clouds, of points of each x and each y, and of coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +42,7 @@ impl Size {
         let Size { pairs, n, m, d } = self;
         let points = n.checked_add(m)?;
         let own = points.checked_mul(d.checked_add(2 + 6)?)?;
-        let cross = n.checked_mul(3)?.checked_add(m.checked_mul(6 + 2 * MEMORY)?)?;
+        let cross = n.checked_mul(3)?.checked_add(m.checked_mul(7 + 2 * MEMORY)?)?;
         own.checked_add(cross)?.checked_mul(pairs)
     }
 
@@ -331,8 +337,9 @@ impl Solver {
         let (numbers, marks) = (self.device.download(&self.numbers)?, self.device.download(&self.marks)?);
         let problem = |(numbers, marks): (&[f64], &[u32])| {
             let status = match marks[1] {
-                0 => Status::Converged,
-                1 => Status::MaxIterations,
+                CONVERGED => Status::Converged,
+                // `ot::Status` has no name for what f32 cannot resolve; here is the place to give it.
+                MAX_ITERATIONS | ROUNDING => Status::MaxIterations,
                 _ => Status::Diverged,
             };
             (numbers[0], Report { status, iterations: marks[0] as usize, marginal_error: numbers[1] })

@@ -1,5 +1,8 @@
 //! Against `ot` in f64, solved far below the tolerance under test: what is left is the GPU's own error.
 
+mod barrier;
+mod hard;
+
 use super::*;
 use crate::cuda::{Graph, divergence};
 use crate::ot::{Divergence, Epsilon, Points};

@@ -4,9 +4,9 @@ mod both;
 
 use super::*;
 use crate::cuda::Graph;
+use crate::cuda::sinkhorn::DIVERGED;
 use crate::gpca::shared::Interval;
 use crate::gpca::{Schedule, TimeUpdate};
-use crate::ot::Status;
 use both::{Both, close};
 use wgpca_emulator::{Order, configure};
 
@@ -125,7 +125,7 @@ fn a_step_that_is_not_finite_changes_nothing() {
             "gradient" => spoil(&mut given.gradients),
             "eigenvalue" => s.copy_into(&[f64::NAN, 1.0], &mut given.extremes).unwrap(),
             // The second solve (z, z) of the two slots.
-            _ => s.copy_into(&[0, 0, 0, 0, 0, 0, 7, Status::Diverged as u32], &mut given.marks).unwrap(),
+            _ => s.copy_into(&[0, 0, 0, 0, 0, 0, 7, DIVERGED], &mut given.marks).unwrap(),
         }
         let (fine, _) = both.compute(2);
         for given in [&given, &fine] {

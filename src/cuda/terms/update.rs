@@ -13,7 +13,7 @@ use cudarc::driver::DeviceRepr;
 pub(crate) struct Solved<'a> {
     /// OT_ε and marginal error of each.
     pub numbers: &'a Buffer<f64>,
-    /// Iterations and status of each: 0 converged, 1 stopped by their limit, 2 diverged.
+    /// Iterations and status of each, as in `kernels/anneal.cuh`.
     pub marks: &'a Buffer<u32>,
 }
 

@@ -1,0 +1,180 @@
+//! Problems that a plain start does not reach: small ε, clusters whose masses differ, starts far off. The transport cost W without
+//! entropy is known exactly, by sorting in one dimension, else by the assignment; W ≤ OT_ε ≤ W + ε log n then.
+
+use super::*;
+use crate::ot::assignment;
+
+/// What a solve of one pair of uniform clouds leaves.
+#[derive(Debug, PartialEq)]
+pub(super) struct Solved {
+    found: Found,
+    /// Of (x, y), as the kernel has it.
+    status: u32,
+    gradient: Vec<f32>,
+    potentials: Vec<f32>,
+}
+
+/// Solves (x, y) and (x, x), from these potentials if there are any, on so many blocks.
+pub(super) fn solve(
+    (x, y, d): (&[f32], &[f32], usize),
+    settings: &Sinkhorn,
+    kept: Option<&[f32]>,
+    resident: u32,
+) -> Solved {
+    let device = Device::open(0).unwrap();
+    let Epsilon::Fixed(epsilon) = settings.epsilon else { panic!("a fixed ε") };
+    let size = Size { pairs: 1, n: x.len() / d, m: y.len() / d, d };
+    let mut solver = Solver::new(&device, size, settings).unwrap();
+    solver.resident = resident;
+    let (x, y, epsilon) = (device.upload(x).unwrap(), device.upload(y).unwrap(), device.upload(&[epsilon]).unwrap());
+    let mut gradient = device.zeros::<f32>(size.n * d).unwrap();
+    let (x, y, epsilon) = (x.as_view(), y.as_view(), epsilon.as_view());
+    let clouds = Clouds { size, x: &x, y: &y, weights: None, epsilon: &epsilon };
+    if let Some(kept) = kept {
+        device.copy_into(kept, &mut solver.potentials).unwrap();
+    }
+    let start = if kept.is_some() { Start::Given } else { Start::Anneal };
+    solver.gradient(clouds, start, &mut gradient.as_view_mut()).unwrap();
+    Solved {
+        found: solver.found().unwrap()[0],
+        status: device.download(&solver.marks).unwrap()[1],
+        gradient: device.download(&gradient).unwrap(),
+        potentials: device.download(&solver.potentials).unwrap(),
+    }
+}
+
+/// `n` normal points, on the line by size.
+pub(super) fn normals(seed: u64, n: usize, mean: &[f64], width: &[f64]) -> Vec<f32> {
+    let mut s = Stream::new(seed, Purpose::Sample, [n as u32, 1, 4]);
+    let mut point = || mean.iter().zip(width).map(|(m, w)| (m + w * s.normal()) as f32).collect::<Vec<_>>();
+    let mut points: Vec<f32> = (0..n).flat_map(|_| point()).collect();
+    if mean.len() == 1 {
+        points.sort_by(f32::total_cmp);
+    }
+    points
+}
+
+/// Two clusters of these numbers of points, so far apart.
+fn clusters(seed: u64, counts: [usize; 2], apart: f64) -> Vec<f32> {
+    let one = |k: usize| normals(seed + k as u64, counts[k], &[k as f64 * apart, 0.0], &[1.0, 1.0]);
+    [one(0), one(1)].concat()
+}
+
+/// W and the partner of each x, of clouds of as many points.
+fn exact(x: &[f32], y: &[f32], d: usize) -> (f64, Vec<usize>) {
+    let n = x.len() / d;
+    let square = |i: usize, j: usize| -> f64 {
+        (0..d).map(|k| (f64::from(x[i * d + k]) - f64::from(y[j * d + k])).powi(2)).sum()
+    };
+    let partner: Vec<usize> = if d == 1 {
+        (0..n).collect()
+    } else {
+        assignment(&(0..n * n).map(|k| square(k / n, k % n)).collect::<Vec<_>>(), n)
+    };
+    ((0..n).map(|i| square(i, partner[i])).sum::<f64>() / n as f64, partner)
+}
+
+/// Converged within so many iterations, at the right cost.
+fn found(what: &str, (x, y, d): (&[f32], &[f32], usize), epsilon: f64, iterations: usize) -> Solved {
+    let n = x.len() / d;
+    let settings = Sinkhorn { max_iterations: 2000, ..settings(epsilon, 1e-3) };
+    let solved = solve((x, y, d), &settings, None, 3);
+    let report = solved.found.report;
+    assert!(report.status == Status::Converged && report.iterations <= iterations, "{what}: {report:?}");
+    assert!(report.iterations > 32, "{what} is easy: {report:?}");
+    let (least, _) = exact(x, y, d);
+    // A marginal error δ of rows that are exact moves mass δ / 2 by what potentials differ.
+    let slack = 3e-6 * least + 1e-3 * epsilon;
+    let most = least + epsilon * (n as f64).ln();
+    let xy = solved.found.xy;
+    assert!(xy > least - slack && xy < most + slack, "{what}: {xy}, from {least} to {most}");
+    solved
+}
+
+#[test]
+fn clusters_far_apart_with_other_masses() {
+    let _emulator = session(Order::Forward);
+    let (x, y) = (clusters(1, [8, 16], 1000.0), clusters(3, [12, 12], 1000.0));
+    found("clusters 1000 apart", (&x, &y, 2), 0.05, 400);
+}
+
+#[test]
+fn small_epsilon_finds_the_assignment() {
+    let _emulator = session(Order::Random(3));
+    let (x, y) = (normals(5, 36, &[0.0; 3], &[5.0, 5.0, 1.0]), normals(6, 36, &[1.0, 2.0, 0.0], &[5.0, 5.0, 2.0]));
+    found("normal clouds", (&x, &y, 3), 1e-3, 400);
+    let (x, y) = (normals(7, 40, &[0.0], &[1.0]), normals(8, 40, &[10.0], &[3.0]));
+    let solved = found("the line", (&x, &y, 1), 2e-4, 400);
+    // Of (x, x) at so small an ε each point is its own partner.
+    let expected: Vec<f64> = x.iter().zip(&y).map(|(&x, &y)| 2.0 / 40.0 * (f64::from(x) - f64::from(y))).collect();
+    let error = relative(&solved.gradient, &expected);
+    assert!(error < 6e-3, "gradient {error:.1e}");
+}
+
+/// Larger ones, for which the emulator needs minutes.
+#[test]
+#[ignore = "takes minutes"]
+fn large_problems_at_small_epsilon() {
+    let _emulator = session(Order::Forward);
+    let (x, y) = (clusters(11, [100, 200], 1000.0), clusters(13, [150, 150], 1000.0));
+    found("clusters 1000 apart", (&x, &y, 2), 0.05, 400);
+    let (x, y) = (normals(15, 300, &[0.0; 3], &[5.0, 5.0, 1.0]), normals(16, 300, &[1.0, 2.0, 0.0], &[5.0, 5.0, 2.0]));
+    for epsilon in [1e-2, 1e-3, 1e-4] {
+        found("normal clouds", (&x, &y, 3), epsilon, 500);
+    }
+    let (x, y) = (normals(17, 200, &[0.0], &[1.0]), normals(18, 200, &[10.0], &[3.0]));
+    for epsilon in [2e-3, 2e-4, 2e-5] {
+        found("the line", (&x, &y, 1), epsilon, 400);
+    }
+}
+
+/// What is solved from a plain start is not started anew; a solve that may take few iterations is not either.
+#[test]
+fn plain_starts_are_left_alone() {
+    let _emulator = session(Order::Forward);
+    for (epsilon, tolerance) in [(0.1, 1e-4), (0.05, 1e-4)] {
+        let (x, y) = (cloud(31, 40, 2, 0.0, 1.0, Weights::Uniform), cloud(32, 40, 2, 0.3, 0.8, Weights::Uniform));
+        let settings = settings(epsilon, tolerance);
+        let report = solve((x.0.coords(), y.0.coords(), 2), &settings, None, 3).found.report;
+        let twin = crate::ot::divergence(&x.1, &y.1, &settings).unwrap().report;
+        assert_eq!(report.status, Status::Converged);
+        assert!(report.iterations <= twin.iterations + 5, "{epsilon}: {report:?}, {twin:?}");
+    }
+    let (x, y) = (clusters(1, [8, 16], 1000.0), clusters(3, [12, 12], 1000.0));
+    for max_iterations in [5, 95] {
+        let settings = Sinkhorn { max_iterations, ..settings(0.05, 1e-3) };
+        let solved = solve((&x, &y, 2), &settings, None, 3);
+        let report = solved.found.report;
+        assert_eq!((report.status, report.iterations), (Status::MaxIterations, max_iterations));
+        assert_eq!(solved.status, MAX_ITERATIONS);
+        assert!(solved.found.cross_error > 0.3, "{report:?}");
+    }
+}
+
+/// A start that is worse than none is given up.
+#[test]
+fn far_potentials_are_given_up() {
+    let _emulator = session(Order::Reverse);
+    let (x, y) = (clusters(21, [15, 15], 30.0), clusters(23, [9, 21], 30.0));
+    let settings = Sinkhorn { max_iterations: 2000, ..settings(1.0, 1e-4) };
+    let far: Vec<f32> = (0..90).map(|j| 1e5 * (j as f32).sin()).collect();
+    let (far, cold) = (solve((&x, &y, 2), &settings, Some(&far), 3), solve((&x, &y, 2), &settings, None, 2));
+    let report = far.found.report;
+    assert!(report.status == Status::Converged && report.iterations < 300, "{report:?}");
+    assert!((far.found.xy / cold.found.xy - 1.0).abs() < 1e-4, "{} {}", far.found.xy, cold.found.xy);
+}
+
+/// Clusters so far apart that potentials in f32 do not tell their points from each other: said so, and before long. With room
+/// for a few iterations alone nobody knows that.
+#[test]
+fn potentials_beyond_the_precision_are_said_to_be() {
+    let _emulator = session(Order::Forward);
+    let (x, y) = (clusters(1, [4, 8], 1e4), clusters(3, [6, 6], 1e4));
+    for (most, status) in [(10_000, ROUNDING), (50, MAX_ITERATIONS)] {
+        let settings = Sinkhorn { max_iterations: most, ..settings(1e-2, 1e-3) };
+        let solved = solve((&x, &y, 2), &settings, None, 2);
+        let report = solved.found.report;
+        assert_eq!(solved.status, status, "{report:?}");
+        assert!(report.status != Status::Converged && report.iterations < 2000, "{report:?}");
+    }
+}
