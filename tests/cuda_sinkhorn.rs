@@ -38,9 +38,9 @@ fn the_device_that_was_asked_for() {
     let at = directory.path();
     let said = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
     let cpu = wgpca(&["--device", "cpu", "--gradient", "cpu.npy"], at, true);
-    assert_eq!(said(&cpu), "");
+    assert!(!said(&cpu).contains("device:"), "{}", said(&cpu));
     let gpu = wgpca(&["--device", "cuda", "--gradient", "gpu.npy"], at, true);
-    assert!(said(&gpu).starts_with("device: cuda:0, emulator; in f32"), "{}", said(&gpu));
+    assert!(said(&gpu).contains("device: cuda:0, emulator; in f32"), "{}", said(&gpu));
     let (cpu, gpu) = (json(&cpu), json(&gpu));
     for key in ["divergence", "ot_xy", "ot_xx", "ot_yy", "epsilon"] {
         let (a, b) = (cpu[key].as_f64().unwrap(), gpu[key].as_f64().unwrap());
@@ -54,7 +54,7 @@ fn the_device_that_was_asked_for() {
 
     // Small clouds stay on the CPU, and --quiet means it.
     let auto = wgpca(&[], at, true);
-    assert!(said(&auto).starts_with("device: cpu (fewer than"), "{}", said(&auto));
+    assert!(said(&auto).contains("device: cpu (fewer than"), "{}", said(&auto));
     assert_eq!(said(&wgpca(&["--quiet"], at, true)), "");
 }
 

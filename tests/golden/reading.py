@@ -30,7 +30,8 @@ def uniform(x):
 
 def entropic(x, y, eps):
     c, a, b = ot.dist(x, y), uniform(x), uniform(y)
-    p = ot.sinkhorn(a, b, c, eps, method="sinkhorn", numItermax=1_000_000, stopThr=1e-10)
+    p, log = ot.sinkhorn(a, b, c, eps, method="sinkhorn", numItermax=10_000, stopThr=1e-9, log=True)
+    assert log["err"][-1] < 1e-7
     ab = a[:, None] * b
     inside = p > 0
     return (p * c).sum() + eps * (p[inside] * np.log(p[inside] / ab[inside])).sum()
@@ -80,7 +81,7 @@ def average_reference():
     data = geodesics.Data(basis.T @ c @ basis)
     a = geodesics.barycentre(data.roots)
     total = float((data.traces + np.trace(a @ a.T)).sum() - 2 * sum(np.linalg.svd(l @ a)[1].sum() for l in data.roots))
-    cost, _, _, all_costs = geodesics.first_component(data, 7, 6)
+    cost, _, _, all_costs = geodesics.first_component(data, 7, 4)
     reached = int((np.array(all_costs) < cost * (1 + 1e-8)).sum())
     stored = np.linalg.eigvalsh(c.astype("f4").astype("f8"))[:, 0]
     print("cost", cost, "of", total, "reached", reached, "lowest stored eigenvalue", stored.min(), "negative", (stored < 0).sum())

@@ -96,7 +96,7 @@ fn flipped_replaced_and_moved_bytes() {
     };
     let dir = Dir::new();
     for (name, bytes) in files() {
-        for _ in 0..1500 {
+        for _ in 0..800 {
             let mut damaged = bytes.clone();
             for _ in 0..1 + below(3) {
                 let at = below(damaged.len());
