@@ -94,10 +94,7 @@ impl Epsilon {
 /// Twice the variance of both clouds together, that is E|z − z'|² over two points z, z' of either. What is no more than rounding
 /// of the coordinates counts as 0.
 pub(crate) fn both<T: Real>(x: &Points<T>, y: &Points<T>) -> f64 {
-    let gap = |(a, b): (Axis, Axis)| {
-        let square = (a.mean - b.mean).powi(2);
-        if square > a.rounding.max(b.rounding) { square } else { 0.0 }
-    };
+    let gap = |(a, b): (Axis, Axis)| a.above_rounding(b.above_rounding((a.mean - b.mean).powi(2)));
     let gap: f64 = axes(x).zip(axes(y)).map(gap).sum();
     variance_above_rounding(x) + variance_above_rounding(y) + 0.5 * gap
 }

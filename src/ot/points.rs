@@ -176,7 +176,7 @@ pub fn variance<T: Real>(points: &Points<T>) -> f64 {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub fn variance_above_rounding<T: Real>(points: &Points<T>) -> f64 {
-    axes(points).map(|axis| if axis.variance > axis.rounding { axis.variance } else { 0.0 }).sum()
+    axes(points).map(|axis| axis.above_rounding(axis.variance)).sum()
 }
 
 /// A coordinate over all points, in f64.
@@ -186,6 +186,14 @@ pub(super) struct Axis {
     pub variance: f64,
     /// Square of what rounding makes of the largest coordinate.
     pub rounding: f64,
+}
+
+impl Axis {
+    /// A square along this axis, or 0 if it may be rounding alone.
+    pub fn above_rounding(&self, square: f64) -> f64 {
+        // Beyond the range is above.
+        if square > self.rounding || !square.is_finite() { square } else { 0.0 }
+    }
 }
 
 /// Every coordinate. A few at a time, with no memory for all.
@@ -215,7 +223,9 @@ pub(super) fn axes<T: Real>(points: &Points<T>) -> impl Iterator<Item = Axis> {
         }
         for (axis, rest) in found.iter_mut().zip(rest) {
             // The mean is rounded, and weights in f32 have a sum of nearly 1.
-            axis.variance = (axis.variance - rest * rest / mass).max(0.0);
+            if axis.variance.is_finite() {
+                axis.variance = (axis.variance - rest * rest / mass).max(0.0);
+            }
             axis.mean += rest / mass;
             axis.rounding = (T::EPSILON.to_f64() * axis.rounding).powi(2);
         }

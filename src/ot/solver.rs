@@ -108,9 +108,13 @@ impl<T: Real> Solve<T> {
         self.watched(pair, memory, stop)
     }
 
-    /// On from the end of the last solve of this pair, to a lower tolerance.
-    pub fn refine(&mut self, pair: Pair<'_, T>, stop: Stop) -> Report {
-        self.problem.absorb(pair, &mut self.beta);
+    /// On from the end of the last solve of this pair to a lower tolerance, or from the potentials of a problem between clouds `near`
+    /// these, with nothing on top of them.
+    pub fn refine(&mut self, pair: Pair<'_, T>, stop: Stop, near: Option<(Pair<'_, T>, &Problem<T>)>) -> Report {
+        match near {
+            Some((clouds, problem)) => self.problem.start_from(pair, clouds, problem, 1.0),
+            None => self.problem.absorb(pair, &mut self.beta),
+        }
         self.iterate(pair, stop, &mut Watch::off())
     }
 
@@ -209,9 +213,14 @@ impl<T: Real> Solve<T> {
         let coarse = &mut **self.coarse.get_or_insert_default();
         coarse.solve.cancel.clone_from(&self.cancel);
         coarse.x.set_coarse(x, 1.0);
-        if x.spread(isa) - coarse.x.spread(isa) < NEAR {
-            let coarse_pair = Pair { isa, x: &coarse.x, y: &coarse.x };
+        let near = x.spread(isa) - coarse.x.spread(isa) < NEAR;
+        let coarse_pair = Pair { isa, x: &coarse.x, y: &coarse.x };
+        // As in a coarse start, the next cloud of this size may need the memory.
+        if near || coarse.seen != (x.n, x.n, x.d) {
             coarse.solve.symmetric(coarse_pair, memory, COARSE_STOP, None);
+            coarse.seen = (x.n, x.n, x.d);
+        }
+        if near {
             let Solve { problem, beta, .. } = &mut coarse.solve;
             problem.absorb_both(coarse_pair, beta);
             self.problem.both_from(pair, coarse_pair, &coarse.solve.problem);
@@ -222,6 +231,12 @@ impl<T: Real> Solve<T> {
     pub fn refine_symmetric(&mut self, pair: Pair<'_, T>, stop: Stop) -> Report {
         self.problem.absorb_both(pair, &mut self.beta);
         self.iterate_symmetric(pair, stop)
+    }
+
+    /// Nothing on top of the potentials, the same plan.
+    pub fn settle(&mut self, pair: Pair<'_, T>) {
+        self.problem.absorb_both(pair, &mut self.beta);
+        self.problem.build(pair);
     }
 
     fn iterate_symmetric(&mut self, pair: Pair<'_, T>, stop: Stop) -> Report {

@@ -217,7 +217,8 @@ fn one_place() {
         for (n, m) in [(1, 1), (1, 600), (600, 1), (7, 600)] {
             let place = |n: usize| cloud::<f64>(&vec![0.1; 2 * n], 2, None);
             let r = solve(&place(n), &place(m), &settings);
-            assert_eq!((r.value.abs() < 1e-15, r.report.status), (true, Status::Converged), "{n} {m} {r:?}");
+            assert_eq!(r.report.status, Status::Converged);
+            assert!(r.value.abs() < 1e-13, "{n} {m}: {}", r.value);
             assert!(largest(&r.gradient) < 1e-15);
         }
     }
@@ -273,7 +274,7 @@ fn gradients_between_clouds_that_nearly_coincide() {
                     let expected = vec![-2.0 * shift / 64.0; 3 * 64];
                     let error = crate::common::relative_error(&wgpca::real::widen(&r.gradient), &expected);
                     assert!(error < 0.1, "{}, tolerance {tolerance}, shift {shift}: {error}, {:?}", T::NAME, r.report);
-                    assert!(r.report.marginal_error <= tolerance && r.report.iterations < 300);
+                    assert!(r.report.marginal_error <= tolerance && r.report.iterations < 1500, "{:?}", r.report);
                 }
             }
         }

@@ -14,12 +14,14 @@ use crate::pool::join;
 use crate::real::Real;
 use crate::simd::Isa;
 
-/// Where both solves leave the gradient an error, in units of √(ε ln 2), of no more than this share of it. The error is some ten
-/// times the marginal error, so that its share of a gradient is below a tenth.
+/// Both solves leave the gradient an error, in units of √(ε ln 2), of some ten times their marginal errors. These must be below this
+/// share of it.
 const SHARE: f64 = 1.0 / 128.0;
 /// Iterations of a solve that is taken on for it, and how often.
 const MORE: usize = 100;
 const ROUNDS: usize = 12;
+/// Gradients in these units below which clouds nearly coincide.
+const NEAR: f64 = 0.25;
 /// An error of so many roundings is as low as it gets.
 const LEAST: f64 = 256.0;
 
@@ -154,28 +156,34 @@ impl<T: Real> Divergences<T> {
                 )
             },
         );
+        cross.problem.unsorted(&cy.order, &cross.beta, kept_g);
         // The gradient is a difference: where it nearly vanishes, what is left of the tolerance in both terms would hide it.
-        let mut more = Refinement { stop, going: true };
         for _ in 0..ROUNDS {
-            let wanted = SHARE * distance(cx, own_means, cross_means);
+            let distance = distance(cx, own_means, cross_means);
             let both = cross_report.and(own_report);
-            if !more.going || both.status != Status::Converged || both.marginal_error <= wanted {
+            if both.status != Status::Converged || both.marginal_error <= SHARE * distance {
                 break;
             }
-            let tolerance = (0.25 * wanted).max(LEAST * T::EPSILON.to_f64());
-            more.going = false;
-            more.of(&mut cross_report, tolerance, |stop| {
-                let report = cross.refine(pair, stop);
-                cross.problem.rows(pair, &cross.beta, cross_means);
-                report
-            });
-            more.of(&mut own_report, tolerance, |stop| {
-                let report = own.refine_symmetric(own_pair, stop);
-                own.problem.rows(own_pair, &own.beta, own_means);
-                report
-            });
+            let more = |spent: &Report| Stop {
+                tolerance: (0.25 * SHARE * distance).max(LEAST * T::EPSILON.to_f64()),
+                max_iterations: (stop.max_iterations - spent.iterations).min(MORE),
+            };
+            let own_lower = own_report.go_on(more(&own_report), |more| own.refine_symmetric(own_pair, more));
+            own.settle(own_pair);
+            own.problem.rows(own_pair, &own.beta, own_means);
+            // Clouds that nearly coincide have nearly the same potentials, with the same error.
+            let near = (distance < NEAR).then_some((own_pair, &own.problem));
+            let lower = cross_report.go_on(more(&cross_report), |more| cross.refine(pair, more, near));
+            if lower == Some(false) {
+                // Back to where it was.
+                cross_report.marginal_error = cross.warm(pair, memory, stop, kept_g, 1.0).marginal_error;
+            }
+            cross.problem.rows(pair, &cross.beta, cross_means);
+            cross.problem.unsorted(&cy.order, &cross.beta, kept_g);
+            if lower != Some(true) && own_lower != Some(true) {
+                break;
+            }
         }
-        cross.problem.unsorted(&cy.order, &cross.beta, kept_g);
         own.problem.unsorted(&cx.order, &own.beta, own_kept);
         let unit = T::from_f64(2.0 * unit);
         for (p, &i) in cx.order.iter().enumerate() {
@@ -277,29 +285,18 @@ impl<T: Real> Divergences<T> {
     }
 }
 
-/// Solves taken on beyond the tolerance.
-struct Refinement {
-    /// What was asked for.
-    stop: Stop,
-    /// A solve reached a lower error, and may reach one lower still.
-    going: bool,
-}
-
-impl Refinement {
-    /// On to `tolerance`. What ends above the tolerance asked for is not converged any more.
-    fn of(&mut self, report: &mut Report, tolerance: f64, refine: impl FnOnce(Stop) -> Report) {
-        let left = self.stop.max_iterations - report.iterations;
-        if report.marginal_error <= tolerance || left == 0 {
-            return;
+impl Report {
+    /// After a solve was taken on to `more` than was asked for: whether its error is lower now. None, and nothing done, if it was low
+    /// enough or no iterations are left.
+    fn go_on(&mut self, more: Stop, refine: impl FnOnce(Stop) -> Report) -> Option<bool> {
+        if self.marginal_error <= more.tolerance || more.max_iterations == 0 {
+            return None;
         }
-        let found = refine(Stop { tolerance, max_iterations: left.min(MORE) });
-        self.going |= found.status == Status::Converged;
-        let asked = found.marginal_error <= self.stop.tolerance;
-        *report = Report {
-            status: if asked { Status::Converged } else { found.status },
-            iterations: report.iterations + found.iterations,
-            ..found
-        };
+        let found = refine(more);
+        let lower = found.marginal_error < self.marginal_error;
+        self.iterations += found.iterations;
+        self.marginal_error = found.marginal_error;
+        Some(lower)
     }
 }
 
