@@ -59,7 +59,7 @@
 //! | `plot` | the picture of a fit (feature `cli`) |
 //!
 //! Points are rows. The cost is `|x − y|²` without ½, so divergences and residuals are squared distances. Everything
-//! that a model takes or gives is in the units of the data. Results do not depend on the number of threads, and a seed
+//! that a model takes or gives is in the units of the data. A [`Cancel`] stops long work within an iteration. Results do not depend on the number of threads, and a seed
 //! reproduces a run bit for bit on the same kind of CPU.
 //!
 //! # Features
