@@ -30,7 +30,7 @@ def uniform(x):
 
 def entropic(x, y, eps):
     c, a, b = ot.dist(x, y), uniform(x), uniform(y)
-    p, log = ot.sinkhorn(a, b, c, eps, method="sinkhorn", numItermax=10_000, stopThr=1e-9, log=True)
+    p, log = ot.sinkhorn(a, b, c, eps, method="sinkhorn", numItermax=60_000, stopThr=1e-8, log=True)
     assert log["err"][-1] < 1e-7
     ab = a[:, None] * b
     inside = p > 0
