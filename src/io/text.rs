@@ -192,7 +192,7 @@ impl Layout {
         // Nor may one be an error whose numbers are missing, if points without them are dropped.
         let row = how.drop_nan && !pandas && fields.iter().all(|f| !is_word(f) || missing(f));
         if words > 0 && !row && slip && !pandas {
-            let column = fields.iter().position(|f| is_word(&f) && (!nameless || f.is_empty())).unwrap_or(0);
+            let column = fields.iter().position(|f| is_word(f) && (!nameless || f.is_empty())).unwrap_or(0);
             return Err(layout.no_number(&fields, number, column));
         }
         let at_line = |p: String| Fault::at(format!("line {number}"), p);
