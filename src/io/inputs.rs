@@ -9,6 +9,9 @@ use super::cloud::{Remark, stem};
 use super::format::{Format, ending, endings, is_packed, taken};
 use crate::error::{Error, Result};
 
+/// What is said of which file.
+pub(super) type Remarks = Vec<(PathBuf, Remark)>;
+
 /// A file to read.
 pub(super) struct Input {
     /// As the caller gave it; `stdin` for standard input.
@@ -93,10 +96,7 @@ fn readable(path: &Path) -> Result<()> {
 }
 
 /// The files of the inputs, and what to say of files that are left out.
-pub(super) fn gather<P: AsRef<Path>>(
-    inputs: &[P],
-    options: &ReadOptions,
-) -> Result<(Vec<Input>, Vec<(PathBuf, Remark)>)> {
+pub(super) fn gather<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Result<(Vec<Input>, Remarks)> {
     let mut files = Vec::new();
     let mut remarks = Vec::new();
     for input in inputs {
@@ -114,7 +114,7 @@ pub(super) fn gather<P: AsRef<Path>>(
 }
 
 /// The readable files of a directory that may be clouds.
-fn directory(path: &Path, options: &ReadOptions, remarks: &mut Vec<(PathBuf, Remark)>) -> Result<Vec<Input>> {
+fn directory(path: &Path, options: &ReadOptions, remarks: &mut Remarks) -> Result<Vec<Input>> {
     let mut listing = Listing::default();
     listing.add(path, options.recursive)?;
     let Listing { files, skipped, .. } = listing;

@@ -6,7 +6,7 @@ use super::ReadOptions;
 use super::cloud::{Cloud, Content, Fault, Remark, distinct_names, label};
 use super::columns::Columns;
 use super::format::Format;
-use super::inputs::{Input, Source, gather};
+use super::inputs::{Input, Remarks, Source, gather};
 use super::{mixed, npy, npz, obj, off, pcd, ply, pts, stl, text};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
@@ -51,11 +51,7 @@ pub(super) fn read<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Resul
 }
 
 /// Reads, then names, then checks as measures.
-pub(super) fn read_inputs(
-    files: &[Input],
-    mut remarks: Vec<(PathBuf, Remark)>,
-    options: &ReadOptions,
-) -> Result<Reading> {
+pub(super) fn read_inputs(files: &[Input], mut remarks: Remarks, options: &ReadOptions) -> Result<Reading> {
     if options.surface == Some(0) {
         return Err(Error::parameter("surface", "0 points make no measure; ask for at least 1"));
     }
@@ -168,7 +164,7 @@ fn choose(mut content: Content, columns: &Columns) -> std::result::Result<Conten
 }
 
 /// A table of labels that lies beside clouds must not become one.
-fn leave_out_labels(items: &mut Vec<Item>, files: &[Input], remarks: &mut Vec<(PathBuf, Remark)>) {
+fn leave_out_labels(items: &mut Vec<Item>, files: &[Input], remarks: &mut Remarks) {
     let is_table = |item: &Item| item.content.labels && files[item.file].source == Source::Found;
     if items.iter().all(is_table) {
         return;

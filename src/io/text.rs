@@ -178,6 +178,11 @@ impl Layout {
             whole: false,
             count: None,
         };
+        if let Some(names) = how.names {
+            layout.plan = how.plan(names).map_err(Fault::from)?;
+            layout.names = Some(names.iter().map(|&name| String::from(name)).collect());
+            return Ok(layout);
+        }
         // pandas calls columns without names 0, 1, ... and leaves the name of its index empty.
         let counts = |(k, f): (usize, &&str)| f.parse() == Ok(k);
         let pandas = fields.len() > 1 && fields[0].is_empty() && fields.iter().skip(1).enumerate().all(counts);
@@ -187,7 +192,7 @@ impl Layout {
         // Nor may one be an error whose numbers are missing, if points without them are dropped.
         let row = how.drop_nan && !pandas && fields.iter().all(|f| !is_word(f) || missing(f));
         if words > 0 && !row && slip && !pandas {
-            let column = fields.iter().position(|f| is_word(&f) && (!nameless || f.is_empty())).unwrap_or(0);
+            let column = fields.iter().position(|f| is_word(f) && (!nameless || f.is_empty())).unwrap_or(0);
             return Err(layout.no_number(&fields, number, column));
         }
         let at_line = |p: String| Fault::at(format!("line {number}"), p);
@@ -198,11 +203,6 @@ impl Layout {
             }
             layout.names = Some(fields.into_iter().map(String::from).collect());
             layout.is_header = true;
-            return Ok(layout);
-        }
-        if let Some(names) = how.names {
-            layout.plan = how.plan(names).map_err(Fault::from)?;
-            layout.names = Some(names.iter().map(|&name| String::from(name)).collect());
             return Ok(layout);
         }
         if let Some((names, plan)) = comment.and_then(|c| header_in(c, separator, how, fields.len())) {

@@ -85,8 +85,7 @@ fn gaussians_by_near_names() {
     let dir = Dir::new();
     let covariances = || doubles("(2, 1, 1)", &[1.0, 4.0]);
     let means = || doubles("(2, 1)", &[5.0, 6.0]);
-    let mut read =
-        |arrays: &[(&str, Vec<u8>)]| read_gaussians(&dir.put("g.npz", npz(arrays, false)), &Default::default());
+    let read = |arrays: &[(&str, Vec<u8>)]| read_gaussians(&dir.put("g.npz", npz(arrays, false)), &Default::default());
     let w = || ("w", doubles("(2,)", &[1.0, 3.0]));
     for (sigma, mean) in [("covariances", "means"), ("covs", "mean"), ("cov", "mu"), ("Sigma", "Mean")] {
         let set = read(&[(sigma, covariances()), (mean, means()), w()]).expect(sigma);
