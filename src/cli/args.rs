@@ -158,14 +158,14 @@ pub struct Fit {
     pub epsilon_scale: Option<f64>,
     /// Marginal error at which a Sinkhorn solve of the training ends [default: the preset's]; one of the final numbers, at 1e-4
     /// or below.
-    #[arg(long, value_name = "T", allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
     /// Iterations after which such a solve ends all the same [default: the preset's]; one of the final numbers, after 2000 or
     /// more.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "resume")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_iterations: Option<usize>,
     /// Weights of the measures (npy or text), one a measure: 2 stands for a measure given twice, 0 for its absence.
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    #[arg(long, value_name = "FILE")]
     pub measure_weights: Option<PathBuf>,
     /// Weight of the intersection term of later components [default: 1].
     #[arg(long, value_name = "L", allow_negative_numbers = true)]

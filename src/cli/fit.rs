@@ -12,11 +12,12 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use wgpca::gpca::{self, Component, Fit, FitStatus, Model, Settings};
+use wgpca::io::read_weights;
 use wgpca::ot::{Epsilon, Sinkhorn};
 use wgpca::{Error, Result};
 
 pub fn run(args: &Arguments, matches: &ArgMatches, talk: Talk) -> Result<Exit> {
-    settings(args).validate()?;
+    settings(args)?.validate()?;
     if !(args.checkpoint_every >= 0.0) {
         return Err(Error::parameter("checkpoint-every", "give a number of seconds of at least 0"));
     }
@@ -150,7 +151,7 @@ fn report(
 }
 
 /// What the options say; a checkpoint has its own.
-pub fn settings(args: &Arguments) -> Settings {
+pub fn settings(args: &Arguments) -> Result<Settings> {
     let preset = match args.preset {
         Preset::Fast => Settings::fast(),
         Preset::Best => Settings::best(),
@@ -161,7 +162,7 @@ pub fn settings(args: &Arguments) -> Settings {
         (None, Some(scale)) => Epsilon::Auto { scale },
         (None, None) => preset.sinkhorn.epsilon,
     };
-    Settings {
+    Ok(Settings {
         components: args.components.unwrap_or(1),
         steps: args.steps.map_or(preset.steps, |n| [n, n]),
         batch: args.batch.unwrap_or(preset.batch),
@@ -180,7 +181,8 @@ pub fn settings(args: &Arguments) -> Settings {
             Orthogonality::L2 => gpca::Orthogonality::L2,
             Orthogonality::Pointwise => gpca::Orthogonality::Pointwise,
         },
+        measure_weights: args.measure_weights.as_deref().map_or(Ok(vec![]), read_weights)?,
         seed: args.seed,
         ..preset
-    }
+    })
 }

@@ -7,7 +7,6 @@ use clap::{ArgMatches, Args as _, CommandFactory, Parser};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use wgpca::gpca::{Fit, Settings};
-use wgpca::io::read_weights;
 use wgpca::store::{CHECKPOINT_FILE, CheckpointFacts, CheckpointLock};
 use wgpca::{Error, Measure, Result};
 
@@ -128,11 +127,7 @@ impl<'a> Run<'a> {
     /// The fit, at its beginning or where the checkpoint stands.
     pub fn fit(&self, measures: &[Measure]) -> Result<Fit<f32>> {
         let (Some(saved), Some(directory)) = (&self.saved, &self.args.resume) else {
-            let mut settings = settings(self.args);
-            if let Some(path) = &self.args.measure_weights {
-                settings.measure_weights = read_weights(path, measures.len())?;
-            }
-            return Fit::new(measures, &settings);
+            return Fit::new(measures, &settings(self.args)?);
         };
         let known = saved.note.as_deref().and_then(Note::read).filter(|known| known.line() != self.note.line());
         Fit::resume(measures, directory).map_err(|e| match (e, known) {
@@ -224,7 +219,7 @@ fn check_settings(
         return Ok(());
     }
     let document = |settings: &Settings| serde_json::to_value(settings).unwrap_or_default();
-    let (asked, stored) = (document(&settings(args)), document(&saved.settings));
+    let (asked, stored) = (document(&settings(args)?), document(&saved.settings));
     let fields = stored.as_object().into_iter().flatten();
     let differ: Vec<String> = fields
         .filter(|(name, value)| asked[name.as_str()] != **value)

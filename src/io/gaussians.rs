@@ -178,12 +178,14 @@ fn means_of(set: Gaussians, means: Array) -> Result<Gaussians> {
     set.with_means(means.values)
 }
 
-/// Weights of n measures: an `.npy` of shape (n,), or text with one a line.
+/// Weights of measures: an `.npy` of shape (n,), or text with one a line.
 ///
 /// # Errors
-/// [`Error::Io`] if the file cannot be opened, [`Error::File`] if it does not hold n numbers.
-pub fn read_weights(path: &Path, n: usize) -> Result<Vec<f64>> {
-    weights_in(table(path)?, n).map_err(|e| at(e, path, ""))
+/// [`Error::Io`] if the file cannot be opened, [`Error::File`] if it is no list of numbers.
+pub fn read_weights(path: &Path) -> Result<Vec<f64>> {
+    let weights = table(path)?;
+    let n = weights.shape[0];
+    weights_in(weights, n).map_err(|e| at(e, path, ""))
 }
 
 /// Of shape (n,), or (n, 1) as text has it.
