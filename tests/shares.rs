@@ -5,6 +5,7 @@
 #[path = "common/affine.rs"]
 mod affine;
 #[path = "common/clouds.rs"]
+#[allow(dead_code)]
 mod clouds;
 
 use affine::World;

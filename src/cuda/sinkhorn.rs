@@ -339,7 +339,8 @@ impl Solver {
             let status = match marks[1] {
                 CONVERGED => Status::Converged,
                 // `ot::Status` has no name for what f32 cannot resolve; here is the place to give it.
-                MAX_ITERATIONS | ROUNDING => Status::MaxIterations,
+                MAX_ITERATIONS => Status::MaxIterations,
+                ROUNDING => Status::Rounding,
                 _ => Status::Diverged,
             };
             (numbers[0], Report { status, iterations: marks[0] as usize, marginal_error: numbers[1] })

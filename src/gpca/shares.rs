@@ -143,7 +143,9 @@ impl<T: Real> Measures<'_, T> {
         let variation = draws.sum(&baseline.excess);
         let resolved = variation.value >= RESOLVED * variation.se
             && variation.value > ROUNDING * self.weights.iter().sum::<f64>() * self.variance;
-        let part = |values: &[f64]| resolved.then(|| draws.part(&baseline.excess, values));
+        // A divergence that left the range leaves no share.
+        let part =
+            |values: &[f64]| resolved.then(|| draws.part(&baseline.excess, values)).filter(|p| p.value.is_finite());
         let share = |(k, alone): (usize, &Vec<f64>)| {
             let (cost, explained) = (draws.sum(alone), part(alone));
             let all = if k == 0 { explained } else { part(&together[k - from.max(1)]) };
