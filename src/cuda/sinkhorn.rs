@@ -338,7 +338,6 @@ impl Solver {
         let problem = |(numbers, marks): (&[f64], &[u32])| {
             let status = match marks[1] {
                 CONVERGED => Status::Converged,
-                // `ot::Status` has no name for what f32 cannot resolve; here is the place to give it.
                 MAX_ITERATIONS => Status::MaxIterations,
                 ROUNDING => Status::Rounding,
                 _ => Status::Diverged,
