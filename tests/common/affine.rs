@@ -95,7 +95,7 @@ impl World {
         self.laws.iter().enumerate().map(cloud).collect()
     }
 
-    /// The model whose components are the lines. Lines end where a scale is 0, or far beyond the measures.
+    /// The model whose components are the lines. Lines end where a scale is 0.
     pub fn model(&self, seed: u64) -> Model<f32> {
         let d = self.d;
         let components: Vec<String> = (0..self.directions.len()).map(|k| self.component(k)).collect();
@@ -141,13 +141,16 @@ impl World {
     fn component(&self, k: usize) -> String {
         let (d, e, times) = (self.d, &self.directions[k], self.times(k));
         let eigenvalues = |sign: f64| e[d..].iter().fold(0.0, |a: f64, &s| a.max(sign * s));
-        let end = |largest: f64| if largest > 0.0 { 0.999 / largest } else { 50.0 };
+        let end = |largest: f64| if largest > 0.0 { 0.999 / largest } else { f64::INFINITY };
         let slope = |largest: f64| if largest > 0.0 { 0.999 / (largest * largest) } else { 0.0 };
         let (above, below) = (eigenvalues(1.0), eigenvalues(-1.0));
         let (low, high) = (-end(above), end(below));
         let fold = |f: fn(f64, f64) -> f64| times.iter().copied().reduce(f).unwrap();
         let span = (fold(f64::min), fold(f64::max));
         let list = |v: &[f64]| format!("{v:?}");
+        // An infinite end is text.
+        let number = |v: f64| if v.is_finite() { v.to_string() } else { format!("\"{v}\"") };
+        let (low, high) = (number(low), number(high));
         let shape =
             |out: usize, activation: &str| format!("{{\"sizes\":[{d},1,{out}],\"activation\":\"{activation}\"}}");
         let tie = if k == 0 { "null".into() } else { "[0.0,0.0]".to_string() };
