@@ -19,7 +19,7 @@ enum { CONVERGED, MAX_ITERATIONS, ROUNDING, DIVERGED, STALLED };
 #define LARGEST_STEP 1.58496250072115618
 // It begins where the mean exponent is no more than this.
 #define FIRST_EXPONENT 4.0
-// Iterations at each ε but the last, and the tolerance there unless a point has less mass.
+// Iterations at each ε but the last, and the tolerance there unless a quarter of a point's mass is less.
 #define MOST_ITERATIONS 200
 #define LOOSEST 1e-2
 // Above this mean exponent potentials that hold it have lost a tenth of ε to f32. Most such problems are solved all the same, up
@@ -91,7 +91,7 @@ static __noinline__ __device__ bool anneal_next(Anneal& a) {
     const uint64_t spent = static_cast<uint64_t>(a.iterations) + a.left;
     const unsigned rest = spent < a.max_iterations ? static_cast<unsigned>(a.max_iterations - spent) : 1;
     if (a.left > 0) {
-        a.tolerance = a.mass < LOOSEST ? a.mass : LOOSEST;
+        a.tolerance = 0.25 * a.mass < LOOSEST ? 0.25 * a.mass : LOOSEST;
         a.limit = a.iterations + (rest < MOST_ITERATIONS ? rest : MOST_ITERATIONS);
     } else {
         a.tolerance = a.asked;

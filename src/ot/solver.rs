@@ -31,13 +31,6 @@ const COARSE_STOP: Stop = Stop { tolerance: 1e-2, max_iterations: 200 };
 /// they keep 0.2 in 64 dimensions, 0.4 in 16, 0.55 in 10; of points near a surface 0.98.
 const LEAST_SHARE: f64 = 0.5;
 
-/// Points from which an iteration of a symmetric problem is dear, and a coarse start is not.
-const LARGE: usize = 4096;
-/// Mean square, in units of ε ln 2, up to which the points of a coarse cloud are near those that they stand for.
-const NEAR: f64 = 0.5;
-/// The inverses of the zeros of Chebyshev's polynomial of degree 2 on [1, 2].
-const CHEBYSHEV: [f64; 2] = [0.5395042867796359, 0.8722604191027053];
-
 /// A solve of OT_ε(x, y) with everything that it keeps between calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solve<T> {
@@ -192,39 +185,16 @@ impl<T: Real> Solve<T> {
         }
     }
 
-    /// The symmetric problem OT_ε(x, x): β ← β + τ (δ − β), δ = − log₂ K (a 2^β). Near the solution the eigenvalues of δ − β are
-    /// those of −(1 + plan), in [−2, −1] because the kernel is positive definite: a contraction by ½ at τ = ½, which takes smooth
-    /// errors at once, and by 0.24 with the two τ of Chebyshev in turn. From potentials in the order of the input, or from 0.
+    /// The symmetric problem OT_ε(x, x): β ← (β − log₂ K (a 2^β)) / 2, a contraction by at least ½ near the solution
+    /// because the kernel is positive definite. From potentials in the order of the input, or from 0.
     pub fn symmetric(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, start: Option<&[T]>) -> Report {
         self.problem.set(pair, memory, Kind::Symmetric);
-        match start {
-            Some(potential) => self.problem.both_at(pair, potential),
-            None if pair.x.n >= LARGE => self.start_symmetric(pair, memory),
-            None => {}
+        if let Some(potential) = start {
+            self.problem.both_at(pair, potential);
         }
         self.beta.clear();
         self.beta.resize(pair.x.padded(), T::ZERO);
         self.iterate_symmetric(pair, stop)
-    }
-
-    /// Starts at the potentials of a coarser cloud, if its points stand near those that they stand for.
-    fn start_symmetric(&mut self, pair: Pair<'_, T>, memory: usize) {
-        let Pair { isa, x, .. } = pair;
-        let coarse = &mut **self.coarse.get_or_insert_default();
-        coarse.solve.cancel.clone_from(&self.cancel);
-        coarse.x.set_coarse(x, 1.0);
-        let near = x.spread(isa) - coarse.x.spread(isa) < NEAR;
-        let coarse_pair = Pair { isa, x: &coarse.x, y: &coarse.x };
-        // As in a coarse start, the next cloud of this size may need the memory.
-        if near || coarse.seen != (x.n, x.n, x.d) {
-            coarse.solve.symmetric(coarse_pair, memory, COARSE_STOP, None);
-            coarse.seen = (x.n, x.n, x.d);
-        }
-        if near {
-            let Solve { problem, beta, .. } = &mut coarse.solve;
-            problem.absorb_both(coarse_pair, beta);
-            self.problem.both_from(pair, coarse_pair, &coarse.solve.problem);
-        }
     }
 
     /// [`Solve::refine`] of a symmetric problem.
@@ -242,7 +212,6 @@ impl<T: Real> Solve<T> {
     fn iterate_symmetric(&mut self, pair: Pair<'_, T>, stop: Stop) -> Report {
         let Solve { problem, beta, cancel, .. } = self;
         let n = pair.x.n;
-        let steps = if n >= LARGE { CHEBYSHEV } else { [0.5; 2] };
         let mut floor = Floor::new();
         problem.build(pair);
         let mut report = Report { status: Status::MaxIterations, iterations: 0, marginal_error: f64::INFINITY };
@@ -266,9 +235,9 @@ impl<T: Real> Solve<T> {
             if report.iterations >= stop.max_iterations || cancel.is_cancelled() {
                 return report;
             }
-            let step = T::from_f64(steps[report.iterations % 2]);
+            let half = T::from_f64(0.5);
             for (b, &d) in beta.iter_mut().zip(&problem.df).take(n) {
-                *b += step * (d - *b);
+                *b = half * (*b + d);
             }
             if stale {
                 problem.absorb_both(pair, beta);

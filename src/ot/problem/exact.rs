@@ -61,17 +61,6 @@ impl<T: Real> Problem<T> {
         self.close(pair);
     }
 
-    /// The same for a symmetric problem.
-    pub fn both_from(&mut self, pair: Pair<'_, T>, coarse: Pair<'_, T>, from: &Problem<T>) {
-        let mut f = std::mem::take(&mut self.f);
-        self.read(pair.isa, pair.x, coarse.x, &from.f, 1.0, &mut f);
-        self.f = f;
-        self.g.copy_from_slice(&self.f);
-        self.df.resize(pair.x.padded(), T::ZERO);
-        self.columns.set_len(pair.x.padded());
-        self.close(pair);
-    }
-
     /// The softmin at the points `at` over the points `of` with a potential times `factor`.
     fn read(&mut self, isa: Isa, at: &Cloud<T>, of: &Cloud<T>, potential: &[T], factor: f64, out: &mut [T]) {
         let factor = T::from_f64(factor);

@@ -6,7 +6,7 @@ use super::super::problem::Pair;
 use super::super::squares::MANY;
 use super::super::tiles::Kind;
 use super::super::{Report, Status};
-use super::progress::{Watch, point_mass};
+use super::progress::{NOTICED, Watch, point_mass};
 use super::{COARSE_EPSILON, COARSE_STOP, LEAST_SHARE, SMALLEST, Solve, Stop};
 use crate::real::Real;
 
@@ -19,7 +19,7 @@ const MOST: usize = 200;
 
 /// Between two ε a solve must be good enough that no point is left behind, whatever is asked of it in the end.
 fn tolerance<T: Real>(pair: Pair<'_, T>) -> f64 {
-    COARSE_STOP.tolerance.min(point_mass(pair))
+    COARSE_STOP.tolerance.min(NOTICED * point_mass(pair))
 }
 
 /// What annealing keeps beside the problem.

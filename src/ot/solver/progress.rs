@@ -9,7 +9,7 @@ use crate::real::Real;
 /// wait that long.
 const PATIENCE: usize = 32;
 /// Unless the error is below this share of a point's mass: then every point has found its place, and the rest is a matter of rates.
-const NOTICED: f64 = 0.25;
+pub(super) const NOTICED: f64 = 0.25;
 /// Iterations that must be left for annealing.
 const ROOM: usize = 64;
 /// Iterations after which an error that has not fallen by a tenth does not fall any more.

@@ -142,20 +142,3 @@ fn reused_memory_leaves_no_trace() {
         }
     }
 }
-
-/// A coarse start, and steps of two lengths in turn: a large cloud takes few iterations, and the solution is the same.
-#[test]
-fn large_symmetric_problems_take_few_iterations() {
-    let x = cloud::<f32>(9, LARGE, 2, 5, 3.0);
-    let stop = |tolerance| Stop { tolerance, max_iterations: 60 };
-    let mut solve = Solve::default();
-    let report = solve.symmetric(pair(&x, &x), MEMORY, stop(1e-5), None);
-    assert!(report.status == Status::Converged && report.iterations <= 8, "{report:?}");
-    let value = solve.problem.dual_sums(pair(&x, &x), &solve.beta);
-    // From nothing, by halves.
-    let zeros = vec![0.0; x.n];
-    let mut plain = Solve::default();
-    plain.symmetric(pair(&x, &x), MEMORY, stop(1e-5), Some(&zeros));
-    let expected = plain.problem.dual_sums(pair(&x, &x), &plain.beta);
-    assert!((value.0 - expected.0).abs() < 1e-4 * expected.0.abs(), "{value:?} {expected:?}");
-}
