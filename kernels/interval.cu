@@ -1,7 +1,7 @@
 // Times inside the interval on which id + t∇f is a diffeomorphism (D7), and the particles there.
 #include "compat.cuh"
 
-// Twin: gpca::Interval. Written as there, so that NaN eigenvalues set no bound.
+// Twin: gpca::Interval. Eigenvalues that are no numbers leave the time 0 alone.
 struct TimeInterval {
     double low, high;
     // ∂low/∂λmax and ∂high/∂λmin, 0 at the infinities.
@@ -10,6 +10,10 @@ struct TimeInterval {
 
 static __device__ __forceinline__ TimeInterval time_interval(double lambda_min, double lambda_max, double reach) {
     TimeInterval t;
+    if (lambda_min != lambda_min || lambda_max != lambda_max) {
+        t.low = t.high = t.low_slope = t.high_slope = 0.0;
+        return t;
+    }
     const bool below = lambda_max > 0.0, above = lambda_min < 0.0;
     t.low = below ? -reach / lambda_max : -INFINITE;
     t.low_slope = below ? reach / (lambda_max * lambda_max) : 0.0;

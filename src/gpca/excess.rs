@@ -75,7 +75,10 @@ impl Draws {
 
 /// The solves of one block of one measure.
 struct Block<'a, T> {
+    /// Y and Y', their means moved to 0, and the means: the cost of every plan splits into that of the means and that of centred
+    /// clouds, whose exponents are small.
     y: [Points<T>; 2],
+    y_means: [Vec<f64>; 2],
     epsilon: f64,
     /// Of each curve, those of X and then those of X'.
     samples: Vec<Samples<T>>,
@@ -83,6 +86,9 @@ struct Block<'a, T> {
     /// OT(Y, Y'), if it is known.
     cross: Option<f64>,
     x: [Points<T>; 2],
+    x_means: [Vec<f64>; 2],
+    /// Squared distance of the means of the present problem.
+    gap: f64,
     /// OT(X, Y) of all laws, OT(X', Y') of all laws, OT(X, X') of all laws.
     found: Vec<f64>,
     /// S_ε(Y, Y').
@@ -93,7 +99,10 @@ struct Block<'a, T> {
 impl<'a, T: Real> Block<'a, T> {
     fn new(y: [Points<T>; 2], epsilon: f64, samples: Vec<Samples<T>>, laws: &'a [Law], cross: Option<f64>) -> Self {
         let x = [0, 1].map(|_| Points::buffer(y[0].len(), y[0].dim()));
-        let mut block = Block { y, epsilon, samples, laws, cross, x, found: vec![], noise: f64::NAN, open: 0 };
+        let [(first, first_mean), (second, second_mean)] = y.map(|y| y.centred());
+        let (y, y_means, x_means) = ([first, second], [first_mean, second_mean], [vec![], vec![]]);
+        let (found, noise, gap) = (vec![], f64::NAN, 0.0);
+        let mut block = Block { y, y_means, epsilon, samples, laws, cross, x, x_means, gap, found, noise, open: 0 };
         block.skip();
         block
     }
@@ -114,7 +123,7 @@ impl<'a, T: Real> Block<'a, T> {
 
     /// X or X' of a law.
     fn place(&mut self, law: usize, half: usize) {
-        let Block { samples, laws, x, .. } = self;
+        let Block { samples, laws, x, x_means, .. } = self;
         let out = x[half].coords_mut();
         let at = half * out.len()..(half + 1) * out.len();
         for (k, &(curve, time)) in laws[law].iter().enumerate() {
@@ -124,6 +133,7 @@ impl<'a, T: Real> Block<'a, T> {
             }
             crate::real::axpy(T::from_f64(time), &v[at.clone()], out);
         }
+        (x[half], x_means[half]) = x[half].centred();
     }
 
     /// E of a law.
@@ -131,6 +141,10 @@ impl<'a, T: Real> Block<'a, T> {
         let of = |kind: usize| self.found[kind * self.laws.len() + law];
         0.5 * (of(0) + of(1) - of(2) - self.cross.unwrap_or(f64::NAN))
     }
+}
+
+fn square(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
 impl<T: Real> Chain<T> for Block<'_, T> {
@@ -141,12 +155,17 @@ impl<T: Real> Chain<T> for Block<'_, T> {
     fn pose(&mut self) -> Option<Problem<'_, T>> {
         let ((kind, law), epsilon) = (self.next(), self.epsilon);
         if kind == 3 {
+            self.gap = square(&self.y_means[0], &self.y_means[1]);
             let [x, y] = &self.y;
             return self.cross.is_none().then_some(Problem { x, y, epsilon, near: false });
         }
         // From law to law the same samples move, as a rule a little.
         let near = law > 0 && self.found[self.found.len() - 1].is_finite();
         (0..2).filter(|&half| kind == 2 || kind == half).for_each(|half| self.place(law, half));
+        self.gap = match kind {
+            2 => square(&self.x_means[0], &self.x_means[1]),
+            _ => square(&self.x_means[kind], &self.y_means[kind]),
+        };
         let Block { x, y, .. } = self;
         let (x, y) = if kind == 2 { (&x[0], &x[1]) } else { (&x[kind], &y[kind]) };
         Some(Problem { x, y, epsilon, near })
@@ -155,12 +174,12 @@ impl<T: Real> Chain<T> for Block<'_, T> {
     fn learn(&mut self, answer: Answer<'_, T>) {
         self.open += usize::from(answer.report.status != Status::Converged);
         if self.found.len() < 3 * self.laws.len() {
-            self.found.push(answer.xy);
+            self.found.push(self.gap + answer.xy);
             self.skip();
         } else {
-            self.cross = Some(answer.xy);
+            self.cross = Some(self.gap + answer.xy);
             // OT(Y, Y) and OT(Y', Y') have one law.
-            self.noise = answer.xy - answer.xx;
+            self.noise = self.gap + answer.xy - answer.xx;
         }
     }
 }

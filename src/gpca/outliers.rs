@@ -5,7 +5,7 @@ use crate::measure::Measure;
 
 /// A point is named if it alone holds this share of the pooled variance, and lies so many variances away.
 const POINT: (f64, f64) = (0.1, 50.0);
-/// A measure is named if it alone holds this share, and is one of so many at least.
+/// A measure is named if it alone holds this share of what one of n measures can hold, and is one of so many at least.
 const MEASURE: (f64, usize) = (0.9, 5);
 
 /// One sentence for the point, or else the measure, that holds most of the variance, if it is so much. `weights` are those of the
@@ -43,7 +43,9 @@ pub(crate) fn outlier(measures: &[Measure], weights: &[f64], frame: &Frame) -> O
         ));
     }
     let (own, i) = widest;
-    let far = own > MEASURE.0 * variance && measures.len() >= MEASURE.1;
+    // One of n measures far from the others holds 1 − 1/n of the variance.
+    let most = 1.0 - 1.0 / measures.len() as f64;
+    let far = own > MEASURE.0 * most * variance && measures.len() >= MEASURE.1;
     far.then(|| {
         format!(
             "{} alone holds {}: it decides the fit; check its units, or leave it out",
