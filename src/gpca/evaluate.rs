@@ -1,9 +1,11 @@
 //! The cost by which states of a training are compared, and measures as they are projected.
 
+use super::data::Data;
 use super::geodesic::Geodesic;
 use super::interval::Interval;
 use super::projection::{Descent, Foot, Search};
 use super::samples::{Samples, lattice};
+use super::settings::Settings;
 use super::source::Source;
 use super::target::Target;
 use crate::error::Result;
@@ -26,33 +28,24 @@ pub(crate) struct Evaluator<T> {
 }
 
 impl<T: Real> Evaluator<T> {
-    /// `points` samples of ρ and of every source.
-    pub fn new(
-        sources: &[Source<T>],
-        weights: &[f64],
-        epsilon: impl Fn(&Points<T>) -> f64 + Sync,
-        sinkhorn: &Sinkhorn,
-        margin: f64,
-        points: usize,
-        seed: u64,
-        mut solves: Box<dyn Solves<T>>,
-    ) -> Result<Self> {
-        let d = sources[0].points.dim();
-        let clouds = map(sources, |_, source| {
+    /// As many samples of ρ and of every source as the settings say.
+    pub fn new(data: &Data<T>, settings: &Settings, mut solves: Box<dyn Solves<T>>) -> Result<Self> {
+        let (points, seed, sinkhorn) = (settings.evaluation_points, settings.seed, &settings.sinkhorn);
+        let clouds = map(&data.sources, |_, source| {
             let mut stream = Stream::new(seed, Purpose::Evaluation, [1, source.key, 0]);
             let y = source.representatives(&mut stream, points);
-            let epsilon = epsilon(&y);
+            let epsilon = data.epsilon(&sinkhorn.epsilon, &y);
             (y, epsilon)
         });
         Ok(Evaluator {
             // Even samples of ρ: with independent ones the errors of their moments, common to all measures, would
             // decide between states.
-            x: lattice(seed, Purpose::Evaluation, [0, 0, 0], points, d),
+            x: lattice(seed, Purpose::Evaluation, [0, 0, 0], points, data.dim),
             targets: Target::all(clouds, &mut *solves, sinkhorn)?,
-            weights: weights.to_vec(),
+            weights: data.weights.clone(),
             solves,
             sinkhorn: sinkhorn.clone(),
-            margin,
+            margin: settings.margin,
         })
     }
 

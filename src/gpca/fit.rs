@@ -343,16 +343,7 @@ impl<T: Real> Fit<T> {
         let evaluator = match evaluator {
             Some(evaluator) => evaluator,
             None => {
-                let mut made = Evaluator::new(
-                    &data.sources,
-                    &data.weights,
-                    |y| data.epsilon(&settings.sinkhorn.epsilon, y),
-                    &settings.sinkhorn,
-                    settings.margin,
-                    settings.evaluation_points,
-                    settings.seed,
-                    solves(&Cpu, cancel),
-                )?;
+                let mut made = Evaluator::new(data, settings, solves(&Cpu, cancel))?;
                 made.solve_on(solves(&**engine, cancel));
                 evaluator.insert(made)
             }

@@ -40,7 +40,12 @@ pub(crate) fn barycentre<T: Real>(data: &Data<T>, settings: &Settings, solves: &
     let mut stream = Stream::new(settings.seed, Purpose::Tangent, [0, 0, 0]);
     let mut one = Points::buffer(1, d);
     let mut cloud = Vec::with_capacity(n * d);
-    let cumulative: Vec<f64> = data.shares().scan(0.0, |sum, w| Some(*sum += w).map(|()| *sum)).collect();
+    let mut sum = 0.0;
+    let summed = data.shares().map(|share| {
+        sum += share;
+        sum
+    });
+    let cumulative: Vec<f64> = summed.collect();
     for _ in 0..n {
         let source = if data.equal_weights() { stream.below(data.sources.len()) } else { stream.weighted(&cumulative) };
         data.sources[source].draw(&mut stream, &mut one);
