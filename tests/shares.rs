@@ -5,7 +5,6 @@
 #[path = "common/affine.rs"]
 mod affine;
 #[path = "common/clouds.rs"]
-#[allow(dead_code)]
 mod clouds;
 
 use affine::World;

@@ -57,7 +57,7 @@ fn outcomes(blocks: usize, everywhere: bool) -> HashSet<Vec<Option<bool>>> {
                     raises += u8::from(block.at == 2 && k == 0);
                     arrivals += 1;
                 }
-                1 | 3 if arrivals < (block.at as usize + 1) / 2 * blocks => continue,
+                1 | 3 if arrivals < (block.at as usize).div_ceil(2) * blocks => continue,
                 1 if everywhere => block.raised = raises,
                 1 => {}
                 3 => block.flag = Some(raises != block.raised),
