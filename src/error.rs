@@ -154,8 +154,8 @@ impl fmt::Display for Error {
             Error::Cancelled => f.write_str("the work was stopped"),
             Error::Time { component, time, interval: (lo, hi) } => write!(
                 f,
-                "time {time} is outside the interval ({lo}, {hi}) on which component {component} is a geodesic: \
-                 choose a time inside it or ask for clamping"
+                "time {time} is not a time of component {component}: give a finite one in the interval ({lo}, {hi}) on which it is \
+                 a geodesic, or ask for clamping"
             ),
         }
     }

@@ -2,11 +2,12 @@
 
 use super::evaluate::{Curve, Measures};
 use super::interval::Interval;
+use super::projection::Descent;
 use super::samples::{Samples, lattice};
 use super::target::Target;
-use super::track::{Along, Track};
+use super::track::Track;
 use crate::error::Result;
-use crate::ot::{Answer, Chain, Points, Problem, Report};
+use crate::ot::{Points, Report};
 use crate::pool::map;
 use crate::real::Real;
 use crate::rng::{Purpose, Stream};
@@ -16,35 +17,6 @@ const SINGLE: (usize, usize) = (512, 2);
 /// Most points of a half, steps on it, and how often a sample is cut in halves, for the error of a time.
 const HALF: (usize, usize) = (256, 3);
 const SPLITS: u32 = 2;
-
-/// `steps` steps `t ← t − h'/(2⟨v, v⟩)` with `h(t) = S_ε(μ(t), ν)`, clipped (D11 c).
-struct Approach<'a, T> {
-    track: &'a Track<'a, T>,
-    target: &'a Target<T>,
-    interval: &'a Interval,
-    time: f64,
-    steps: usize,
-    along: Along<T>,
-}
-
-impl<T: Real> Chain<T> for Approach<'_, T> {
-    fn pose(&mut self) -> Option<Problem<'_, T>> {
-        if self.steps == 0 {
-            self.along.release();
-            return None;
-        }
-        Some(self.along.at(self.track, self.target, self.time))
-    }
-
-    fn learn(&mut self, answer: Answer<'_, T>) {
-        self.steps -= 1;
-        let (_, slope) = self.along.learn(self.track, self.target, answer);
-        let curvature = 2.0 * self.track.speed_squared;
-        if curvature > 0.0 && slope.is_finite() {
-            self.time = self.interval.clip(self.time - slope / curvature).0;
-        }
-    }
-}
 
 /// The variance that a time owes to the points of its measure: that of another sample of the same law.
 #[derive(Clone, Copy, Debug)]
@@ -120,12 +92,9 @@ impl<T: Real> Measures<'_, T> {
         T: 'a,
     {
         let track = Track::new(samples.all());
-        let chain = |(target, time, steps): (&'a Target<T>, f64, usize)| {
-            let along = Along::new(target.report);
-            Approach { track: &track, target, interval, time, steps, along }
-        };
-        let mut chains: Vec<_> = each.map(chain).collect();
+        let mut chains: Vec<_> =
+            each.map(|(target, time, steps)| Descent::to_time(&track, target, interval, time, steps)).collect();
         self.solves.follow_all(&mut chains, self.sinkhorn)?;
-        Ok(chains.iter().map(|c| (c.time, c.along.report)).collect())
+        Ok(chains.iter().map(|c| (c.foot().time, c.foot().report)).collect())
     }
 }

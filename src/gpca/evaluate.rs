@@ -3,11 +3,12 @@
 use super::data::Data;
 use super::geodesic::Geodesic;
 use super::interval::Interval;
-use super::projection::{Descent, Foot, Search};
+use super::projection::{Descent, Foot, Search, coarse};
 use super::samples::{Samples, lattice};
 use super::settings::Settings;
 use super::source::Source;
 use super::target::Target;
+use super::track::Track;
 use crate::error::Result;
 use crate::ot::{Points, Sinkhorn, Solves};
 use crate::pool::map;
@@ -57,9 +58,9 @@ impl<T: Real> Evaluator<T> {
     /// `Σ_i w_i min_t S_ε(μ(t), ν_i)` by a few majorisation steps from the times, clipped to the interval of these samples.
     pub fn cost(&mut self, geodesic: &Geodesic<T>, times: &[f64]) -> Result<f64> {
         let (samples, interval) = Samples::and_interval(geodesic, &self.x, self.margin);
-        let each = self.targets.iter().zip(times);
+        let (track, each) = (Track::new(samples.all()), self.targets.iter().zip(times));
         let mut descents: Vec<_> =
-            each.map(|(target, &time)| Descent::new(samples.all(), target, &interval, time, STEPS)).collect();
+            each.map(|(target, &time)| Descent::new(&track, target, &interval, time, STEPS)).collect();
         self.solves.follow_all(&mut descents, &self.sinkhorn)?;
         Ok(descents.iter().zip(&self.weights).map(|(d, w)| w * d.foot().value).sum())
     }
@@ -107,7 +108,8 @@ impl<T: Real> Measures<'_, T> {
     pub fn project(&mut self, targets: &[Target<T>], curve: &Curve<'_, T>) -> Result<Vec<Foot>> {
         let x = lattice(self.seed, Purpose::Evaluation, [4, 0, 0], self.points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
-        let search = |target| Search::new(samples.all(), target, curve.interval, curve.span);
+        let tracks = (&Track::new(samples.all()), &coarse(samples.all()));
+        let search = |target| Search::new(tracks, target, curve.interval, curve.span);
         let mut searches: Vec<_> = targets.iter().map(search).collect();
         self.solves.follow_all(&mut searches, self.sinkhorn)?;
         Ok(searches.iter().map(Search::foot).collect())

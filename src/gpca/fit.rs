@@ -122,7 +122,7 @@ impl<T: Real> Fit<T> {
             return Err(Error::parameter("components", problem));
         }
         Ok(Fit {
-            warnings: outlier(measures, &weights, &data.frame).into_iter().collect(),
+            warnings: outlier(measures, &weights).into_iter().collect(),
             settings: settings.clone(),
             #[cfg(feature = "io")]
             fingerprint: super::position::fingerprint(measures),

@@ -10,7 +10,8 @@ const MEASURE: (f64, usize) = (0.9, 5);
 
 /// One sentence for the point, or else the measure, that holds most of the variance, if it is so much. `weights` are those of the
 /// measures.
-pub(crate) fn outlier(measures: &[Measure], weights: &[f64], frame: &Frame) -> Option<String> {
+pub(crate) fn outlier(measures: &[Measure], weights: &[f64]) -> Option<String> {
+    let frame = Frame::of(&measures.iter().collect::<Vec<_>>(), weights);
     let total: f64 = weights.iter().sum();
     let d = frame.centre.len();
     let square = |p: &[f64]| p.iter().zip(&frame.centre).map(|(v, c)| (v - c).powi(2)).sum::<f64>();
@@ -66,10 +67,7 @@ mod tests {
         let cloud = |i: usize, n: usize, s: &mut Stream| -> Vec<f64> {
             (0..3 * n).map(|k| s.normal() * (1.0 + 0.2 * (i * (k % 3)) as f64)).collect()
         };
-        let find = |measures: &[Measure]| {
-            let weights = vec![1.0; measures.len()];
-            outlier(measures, &weights, &Frame::of(&measures.iter().collect::<Vec<_>>(), &weights))
-        };
+        let find = |measures: &[Measure]| outlier(measures, &vec![1.0; measures.len()]);
         let of = |points: Vec<Vec<f64>>| -> Vec<Measure> {
             let each = points.into_iter().enumerate();
             each.map(|(i, p)| Measure::uniform(format!("cloud {i}"), p, 3).unwrap()).collect()

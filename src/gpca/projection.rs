@@ -17,23 +17,46 @@ pub(crate) struct Foot {
     pub report: Report,
 }
 
-/// From a near time, `steps` steps by majorisation (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.
+/// From a near time, some steps by majorisation (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.
 #[derive(Clone, Debug)]
 pub(crate) struct Descent<'a, T> {
-    track: Track<'a, T>,
+    track: &'a Track<'a, T>,
     target: &'a Target<T>,
     interval: &'a Interval,
     time: f64,
-    /// Steps still to be taken; none once the value at the last time is known.
-    steps: Option<usize>,
+    /// Solves still to be done, the last one for the value if it is wanted.
+    left: usize,
+    valued: bool,
     value: f64,
     along: Along<T>,
 }
 
 impl<'a, T: Real> Descent<'a, T> {
-    pub fn new(samples: Front<'a, T>, target: &'a Target<T>, interval: &'a Interval, start: f64, steps: usize) -> Self {
-        let (time, along) = (interval.clip(start).0, Along::new(target.report));
-        Descent { track: Track::new(samples), target, interval, time, steps: Some(steps), value: f64::NAN, along }
+    /// `steps` steps, then the value at the last time.
+    pub fn new(
+        track: &'a Track<'a, T>,
+        target: &'a Target<T>,
+        interval: &'a Interval,
+        start: f64,
+        steps: usize,
+    ) -> Self {
+        Descent {
+            left: steps + 1,
+            valued: true,
+            ..Self::to_time(track, target, interval, interval.clip(start).0, steps)
+        }
+    }
+
+    /// `steps` steps for their time alone; the start need not lie in the interval.
+    pub fn to_time(
+        track: &'a Track<'a, T>,
+        target: &'a Target<T>,
+        interval: &'a Interval,
+        time: f64,
+        steps: usize,
+    ) -> Self {
+        let along = Along::new(target.report);
+        Descent { track, target, interval, time, left: steps, valued: false, value: f64::NAN, along }
     }
 
     pub fn foot(&self) -> Foot {
@@ -43,20 +66,20 @@ impl<'a, T: Real> Descent<'a, T> {
 
 impl<T: Real> Chain<T> for Descent<'_, T> {
     fn pose(&mut self) -> Option<Problem<'_, T>> {
-        self.steps.map(|_| self.along.at(&self.track, self.target, self.time))
+        (self.left > 0).then(|| self.along.at(self.track, self.target, self.time))
     }
 
     fn learn(&mut self, answer: Answer<'_, T>) {
-        let (value, slope) = self.along.learn(&self.track, self.target, answer);
-        self.value = value;
-        self.steps = self.steps.and_then(|left| left.checked_sub(1));
-        if self.steps.is_none() {
-            self.along.release();
-            return;
-        }
+        let (value, slope) = self.along.learn(self.track, self.target, answer);
+        self.left -= 1;
         let curvature = 2.0 * self.track.speed_squared;
-        if curvature > 0.0 && slope.is_finite() {
+        if self.left == 0 && self.valued {
+            self.value = value;
+        } else if curvature > 0.0 && slope.is_finite() {
             self.time = self.interval.clip(self.time - slope / curvature).0;
+        }
+        if self.left == 0 {
+            self.along.release();
         }
     }
 }
@@ -90,8 +113,9 @@ const NEGATIVE: f64 = 1e-3;
 /// of solves is bounded, and the time that is found is a finite one of the closed interval, whatever the solves say.
 #[derive(Clone, Debug)]
 pub(crate) struct Search<'a, T> {
-    track: Track<'a, T>,
-    coarse: Track<'a, T>,
+    track: &'a Track<'a, T>,
+    /// The first of its samples.
+    coarse: &'a Track<'a, T>,
     target: &'a Target<T>,
     interval: &'a Interval,
     /// First and last training time.
@@ -113,12 +137,18 @@ enum Stage<T> {
 }
 
 impl<'a, T: Real> Search<'a, T> {
-    pub fn new(samples: Front<'a, T>, target: &'a Target<T>, interval: &'a Interval, times: (f64, f64)) -> Self {
+    /// `coarse` is [`coarse`] of the same samples as `track`.
+    pub fn new(
+        (track, coarse): (&'a Track<'a, T>, &'a Track<'a, T>),
+        target: &'a Target<T>,
+        interval: &'a Interval,
+        times: (f64, f64),
+    ) -> Self {
         let foot = Foot { time: f64::NAN, value: f64::NAN, report: target.report };
         let times = if times.0.is_finite() && times.1.is_finite() { times } else { (0.0, 0.0) };
         Search {
-            track: Track::new(samples),
-            coarse: Track::new(samples.front(COARSE_POINTS)),
+            track,
+            coarse,
             target,
             interval,
             times,
@@ -135,7 +165,7 @@ impl<'a, T: Real> Search<'a, T> {
 
     /// The first stage: a grid, or where the curve does not move its one time.
     fn begin(&mut self) -> Stage<T> {
-        let reach = reach(&self.track, self.target);
+        let reach = reach(self.track, self.target);
         if !reach.is_finite() {
             let time = self.interval.clip(0.5 * (self.times.0 + self.times.1)).0;
             return Stage::Fine(Refinement::new((time, time)));
@@ -151,8 +181,8 @@ impl<T: Real> Chain<T> for Search<'_, T> {
             self.stage = self.begin();
         }
         match &self.stage {
-            Stage::Grid(grid, few) => Some(self.along.at(&self.coarse, few, grid.time(grid.next))),
-            Stage::Fine(fine) => Some(self.along.at(&self.track, self.target, fine.time)),
+            Stage::Grid(grid, few) => Some(self.along.at(self.coarse, few, grid.time(grid.next))),
+            Stage::Fine(fine) => Some(self.along.at(self.track, self.target, fine.time)),
             Stage::New | Stage::Done => None,
         }
     }
@@ -160,7 +190,7 @@ impl<T: Real> Chain<T> for Search<'_, T> {
     fn learn(&mut self, answer: Answer<'_, T>) {
         match &mut self.stage {
             Stage::Grid(grid, few) => {
-                let (h, _) = self.along.learn(&self.coarse, few, answer);
+                let (h, _) = self.along.learn(self.coarse, few, answer);
                 if let Some(bracket) = grid.learn(h, self.coarse.speed(), self.interval) {
                     self.stage = Stage::Fine(Refinement::new(bracket));
                     self.along = Along::new(self.target.report);
@@ -168,7 +198,7 @@ impl<T: Real> Chain<T> for Search<'_, T> {
             }
             Stage::Fine(fine) => {
                 let terms = answer.xy.abs() + 0.5 * answer.xx.abs();
-                let (value, slope) = self.along.learn(&self.track, self.target, answer);
+                let (value, slope) = self.along.learn(self.track, self.target, answer);
                 if value < -NEGATIVE * terms {
                     self.along.report.status = Status::Diverged;
                 }
@@ -187,6 +217,11 @@ impl<T: Real> Chain<T> for Search<'_, T> {
             Stage::New | Stage::Done => {}
         }
     }
+}
+
+/// What the first stage of a search sees.
+pub(crate) fn coarse<T: Real>(samples: Front<'_, T>) -> Track<'_, T> {
+    Track::new(samples.front(COARSE_POINTS))
 }
 
 /// Root mean square distance of two independent points of μ(0) and ν, over the speed: more than any sensible |t|. Not finite for a
