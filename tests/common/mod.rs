@@ -1,7 +1,8 @@
-//! Shared by the tests.
 #![allow(dead_code)]
 
 include!("helpers.rs");
 
+pub mod affine;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod clouds;

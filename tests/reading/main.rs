@@ -1,0 +1,146 @@
+//! Every format and every rule of `docs/input.md`; the codes O5 ... name complaints of users of other programs.
+#![cfg(feature = "io")]
+
+mod arrays;
+mod columns;
+mod damage;
+mod formats;
+mod keys;
+mod meshes;
+mod polygon;
+mod sets;
+mod stored;
+mod tables;
+mod tokens;
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use wgpca::Measure;
+use wgpca::io::{Columns, ReadOptions, Reading, read_file, read_measures};
+
+/// A directory that goes away with the test.
+struct Dir(TempDir);
+
+impl Dir {
+    fn new() -> Self {
+        Dir(TempDir::new().expect("a temporary directory"))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes a file.
+    fn put(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, bytes).expect("a writable directory");
+        path
+    }
+}
+
+/// The measures of one file of this name and content.
+fn read(name: &str, bytes: impl AsRef<[u8]>) -> Vec<Measure> {
+    read_with(name, bytes, &ReadOptions::default())
+}
+
+fn read_with(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions) -> Vec<Measure> {
+    let dir = Dir::new();
+    read_file(&dir.put(name, bytes), options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Measures and notices of these inputs.
+#[track_caller]
+fn read_how<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Reading {
+    wgpca::io::read(inputs, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The same for one file of this name and content.
+#[track_caller]
+fn read_one(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions) -> Reading {
+    let dir = Dir::new();
+    read_how(&[dir.put(name, bytes)], options)
+}
+
+/// Asserts that one line, and only one, holds all the parts.
+#[track_caller]
+fn says(lines: &[String], parts: &[&str]) {
+    let holds = |line: &&String| parts.iter().all(|part| line.contains(part));
+    assert_eq!(lines.iter().filter(holds).count(), 1, "{parts:?} in {lines:#?}");
+    assert!(lines.iter().all(|line| !line.contains('\n')));
+}
+
+/// Columns as a user writes them.
+fn columns(text: &str) -> ReadOptions {
+    ReadOptions { columns: Some(text.parse::<Columns>().expect("columns")), ..Default::default() }
+}
+
+/// The only measure of a file: points and dimension.
+fn one(name: &str, bytes: impl AsRef<[u8]>) -> (Vec<f64>, usize) {
+    let measures = read(name, bytes);
+    assert_eq!(measures.len(), 1);
+    (measures[0].points().to_vec(), measures[0].dim())
+}
+
+/// Asserts that reading fails with a message of one line that holds the file's name and all the parts.
+#[track_caller]
+fn refuse(name: &str, bytes: impl AsRef<[u8]>, parts: &[&str]) {
+    refuse_with(name, bytes, &ReadOptions::default(), parts);
+}
+
+#[track_caller]
+fn refuse_with(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions, parts: &[&str]) {
+    let dir = Dir::new();
+    let path = dir.put(name, bytes);
+    let parts: Vec<&str> = [&[name], parts].concat();
+    fails(&[path], options, &parts);
+}
+
+/// Asserts that reading these inputs fails with a message of one line that holds the parts.
+#[track_caller]
+fn fails<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions, parts: &[&str]) {
+    let message = match read_measures(inputs, options) {
+        Ok(measures) => panic!("{} measures instead of an error with {parts:?}", measures.len()),
+        Err(e) => e.to_string(),
+    };
+    assert!(!message.contains('\n'), "more than one line: {message}");
+    for part in parts {
+        assert!(message.contains(part), "no {part:?} in: {message}");
+    }
+}
+
+/// A `.npy` file written by hand, so that the reader is not checked against a writer of ours.
+fn npy(version: u8, descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+    let fortran = if fortran { "True" } else { "False" };
+    let mut header = format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    header.push_str(&" ".repeat(63 - header.len() % 64));
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY".to_vec();
+    bytes.extend([version, 0]);
+    match version {
+        1 => bytes.extend((header.len() as u16).to_le_bytes()),
+        _ => bytes.extend((header.len() as u32).to_le_bytes()),
+    }
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+/// A `.npy` file of float64 in C order.
+fn doubles(shape: &str, values: &[f64]) -> Vec<u8> {
+    npy(1, "'<f8'", false, shape, &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>())
+}
+
+/// An `.npz` file of `.npy` files.
+fn npz(arrays: &[(&str, Vec<u8>)], deflate: bool) -> Vec<u8> {
+    use std::io::Write;
+    use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+    let method = if deflate { CompressionMethod::Deflated } else { CompressionMethod::Stored };
+    let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in arrays {
+        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default().compression_method(method))
+            .expect("an entry");
+        zip.write_all(bytes).expect("memory");
+    }
+    zip.finish().expect("an archive").into_inner()
+}

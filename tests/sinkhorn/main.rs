@@ -1,0 +1,97 @@
+//! The Sinkhorn divergence against other programs, closed forms, exact assignments and its own laws.
+//!
+//! The codes O1, O2 ... name complaints of users of other programs; a test says which ones it guards against.
+
+mod certificate;
+#[path = "../common/mod.rs"]
+mod common;
+mod golden;
+mod honesty;
+mod laws;
+mod shapes;
+mod small_epsilon;
+
+use wgpca::Real;
+use wgpca::ot::{Divergence, Epsilon, Points, Sinkhorn, divergence};
+use wgpca::real::cast;
+use wgpca::rng::{Purpose, Stream};
+
+/// The stored kernel, and the same iteration streamed.
+const MEMORIES: [usize; 3] = [64 << 20, 1, 0];
+
+/// A cloud; equal weights if there are none.
+fn cloud<T: Real>(coords: &[f64], d: usize, weights: Option<&[f64]>) -> Points<T> {
+    let coords: Vec<T> = cast(coords);
+    match weights {
+        None => Points::uniform(&coords, d),
+        Some(w) => Points::weighted(&coords, d, &cast::<T>(w)),
+    }
+    .unwrap()
+}
+
+fn fixed(epsilon: f64, tolerance: f64) -> Sinkhorn {
+    Sinkhorn { epsilon: Epsilon::Fixed(epsilon), tolerance, ..Default::default() }
+}
+
+fn auto(scale: f64, tolerance: f64) -> Sinkhorn {
+    Sinkhorn { epsilon: Epsilon::Auto { scale }, tolerance, ..Default::default() }
+}
+
+fn solve<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn) -> Divergence<T> {
+    divergence(x, y, settings).unwrap()
+}
+
+fn is_single<T: Real>() -> bool {
+    T::NAME == "f32"
+}
+
+/// n × d coordinates f(i, k), i and k from 1.
+fn table(n: usize, d: usize, f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    (0..n * d).map(|p| f((p / d + 1) as f64, (p % d + 1) as f64)).collect()
+}
+
+/// The clouds of the O cases.
+fn px(n: usize, d: usize) -> Vec<f64> {
+    table(n, d, |i, k| (12.9898 * i + 78.233 * k).sin())
+}
+
+fn py(n: usize, d: usize) -> Vec<f64> {
+    table(n, d, |i, k| 1.0 + (4.1414 * i + 9.17 * k).cos())
+}
+
+fn stream(seed: u64) -> Stream {
+    Stream::new(seed, Purpose::Sample, [0; 3])
+}
+
+/// Standard normal numbers, the same ones for the same seed.
+fn normals(seed: u64, count: usize) -> Vec<f64> {
+    let mut stream = stream(seed);
+    (0..count).map(|_| stream.normal()).collect()
+}
+
+/// Positive weights that differ by a factor of up to 11.
+fn weights(seed: u64, n: usize) -> Vec<f64> {
+    let mut stream = stream(seed);
+    (0..n).map(|_| 0.1 + stream.uniform()).collect()
+}
+
+/// |p − q|².
+fn square<T: Real>(p: &[T], q: &[T]) -> f64 {
+    p.iter().zip(q).map(|(p, q)| (p.to_f64() - q.to_f64()).powi(2)).sum()
+}
+
+/// Largest squared distance between a point of x and a point of y.
+fn largest_cost<T: Real>(x: &Points<T>, y: &Points<T>) -> f64 {
+    let rows = x.coords().chunks(x.dim());
+    rows.flat_map(|p| y.coords().chunks(y.dim()).map(|q| square(p, q))).fold(0.0, f64::max)
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |a, v| a.max(v.abs()))
+}
+
+/// Largest difference of two arrays.
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).fold(0.0, |m, (a, b)| f64::max(m, (a - b).abs()))
+}
