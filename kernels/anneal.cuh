@@ -11,8 +11,10 @@ enum { CONVERGED, MAX_ITERATIONS, ROUNDING, DIVERGED, STALLED };
 
 // Iterations within which the error must halve.
 #define PATIENCE 32
-// Unless it is below this share of a point's mass: then every point has found its place, the rest is a matter of rates.
+// Unless it is below this share of a point's mass: then every point has found its place, the rest is as a rule a matter of rates.
 #define NOTICED 0.25
+// And even then after so many iterations more: masses that leak between points that have found their places go down as 1/k.
+#define LONGER 128
 // Iterations that must be left for annealing.
 #define ROOM_TO_ANNEAL 64
 // log₂ of the factor by which ε falls at a time, at most: 3.
@@ -65,7 +67,8 @@ static __device__ __forceinline__ bool anneal_ends(Anneal& a, double error) {
     }
     const bool late = a.iterations >= a.due && error > NOTICED * a.mass, last = a.iterations >= a.limit;
     if (a.watched) {
-        if (late && a.iterations + static_cast<uint64_t>(ROOM_TO_ANNEAL) <= a.max_iterations) a.status = STALLED;
+        const bool later = a.iterations >= a.due + LONGER;
+        if ((late || later) && a.iterations + static_cast<uint64_t>(ROOM_TO_ANNEAL) <= a.max_iterations) a.status = STALLED;
     } else if (a.left == 0 && a.spread > COARSE_EXPONENT && (late || last)) {
         a.status = ROUNDING;
     }

@@ -54,7 +54,7 @@
 //! | [`gaussian`] | the same for Gaussian measures, exactly; Bures–Wasserstein geometry |
 //! | [`ot`] | Sinkhorn divergence with its gradient, exact assignment |
 //! | [`nn`] | networks with hand-derived derivatives |
-//! | `io` | readers of point clouds and covariances (feature `io`) |
+//! | `io` | readers of point clouds and covariances (feature `io`; packed scans, `.laz`: feature `laz`) |
 //! | `store` | model files and checkpoints (feature `io`) |
 //! | `plot` | the picture of a fit (feature `cli`) |
 //!

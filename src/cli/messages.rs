@@ -1,13 +1,13 @@
 //! The library speaks of what it can do, not of options. Where the command has one for it, its name is put beside.
 
 use clap::Command;
+use wgpca::Error;
 
 /// Words of the library, the option for it, and how it is shown.
-const OPTIONS: [(&str, &str, &str); 4] = [
+const OPTIONS: [(&str, &str, &str); 3] = [
     ("ask for clamping", "clamp", "--clamp"),
     ("use the CPU", "device", "--device cpu"),
     ("on the CPU", "device", "--device cpu"),
-    ("taken from samples", "from-samples", "--from-samples"),
 ];
 
 /// A text of the library for the user of a command.
@@ -20,6 +20,33 @@ pub fn with_options(text: &str, command: &Command) -> String {
         }
     }
     text
+}
+
+/// Settings of the library's readers, as its messages name them, and the options that set them.
+const READING: [(&str, &str); 6] = [
+    ("(columns)", "(--columns)"),
+    ("(drop_nan)", "(--drop-nan)"),
+    ("(format)", "(--format)"),
+    ("(recursive)", "(--recursive)"),
+    ("(weights_key)", "(--weights-key)"),
+    ("(from_samples)", "(--from-samples)"),
+];
+
+/// A message of the library's readers that names options in the place of settings.
+pub fn as_options(text: &str) -> String {
+    READING.iter().fold(text.to_string(), |text, (setting, option)| text.replace(setting, option))
+}
+
+/// The same for an error of a reader: what it says, not the names of files in it.
+pub fn reading(error: Error) -> Error {
+    match error {
+        Error::File { path, place, problem } => Error::File { path, place, problem: as_options(&problem) },
+        Error::Points { cloud, point, coordinate, problem } => {
+            Error::Points { cloud, point, coordinate, problem: as_options(&problem) }
+        }
+        Error::Parameter { name, problem } => Error::Parameter { name, problem: as_options(&problem) },
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +118,9 @@ mod tests {
         for (words, ..) in OPTIONS {
             assert!(all.iter().any(|(_, text)| text.contains(words)), "nothing says {words:?}");
         }
+        for (setting, _) in READING {
+            assert!(all.iter().any(|(_, text)| text.contains(setting)), "nothing says {setting:?}");
+        }
     }
 
     /// What a file of the command line says is said by these commands.
@@ -157,6 +187,5 @@ mod tests {
         assert_eq!(said("or ask for clamping", "info"), "or ask for clamping");
         assert_eq!(said("use the CPU, and", "fit"), "use the CPU (--device cpu), and");
         assert_eq!(said("use the CPU, and", "gaussian"), "use the CPU, and");
-        assert_eq!(said("taken from samples", "gaussian"), "taken from samples (--from-samples)");
     }
 }

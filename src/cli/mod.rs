@@ -106,38 +106,11 @@ fn read(inputs: &[PathBuf], how: &Reading, talk: Talk) -> Result<Vec<Measure>> {
         recursive: how.recursive,
         format: how.format,
     };
-    let reading = wgpca::io::read(inputs, &options).map_err(with_options)?;
-    reading.notices.iter().for_each(|text| talk.say(as_options(text)));
-    reading.warnings.iter().for_each(|text| talk.warn(as_options(text)));
+    let reading = wgpca::io::read(inputs, &options).map_err(messages::reading)?;
+    reading.notices.iter().for_each(|text| talk.say(messages::as_options(text)));
+    reading.warnings.iter().for_each(|text| talk.warn(messages::as_options(text)));
     talk.say(reading.summary);
     Ok(reading.measures)
-}
-
-/// Settings of the library's readers, as its messages name them, and the options that set them.
-const READING: [(&str, &str); 6] = [
-    ("(columns)", "(--columns)"),
-    ("(drop_nan)", "(--drop-nan)"),
-    ("(format)", "(--format)"),
-    ("(recursive)", "(--recursive)"),
-    ("(weights_key)", "(--weights-key)"),
-    ("(from_samples)", "(--from-samples)"),
-];
-
-/// A message of the library's readers that names options in the place of settings.
-fn as_options(text: &str) -> String {
-    READING.iter().fold(text.to_string(), |text, (setting, option)| text.replace(setting, option))
-}
-
-/// The same for an error.
-fn with_options(error: Error) -> Error {
-    match error {
-        Error::File { path, place, problem } => Error::File { path, place, problem: as_options(&problem) },
-        Error::Points { cloud, point, coordinate, problem } => {
-            Error::Points { cloud, point, coordinate, problem: as_options(&problem) }
-        }
-        Error::Parameter { name, problem } => Error::Parameter { name, problem: as_options(&problem) },
-        other => other,
-    }
 }
 
 /// The clouds for a model of clouds; what says how Gaussians are read has no place there.
@@ -203,7 +176,7 @@ fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, t
         }
     }
     match inputs {
-        [file] if !file.is_dir() => read_gaussians(file, &files).map_err(with_options),
+        [file] if !file.is_dir() => read_gaussians(file, &files).map_err(messages::reading),
         [.., last] => {
             let problem = "the covariances of all measures stand in one file; for files of points add --from-samples";
             Err(Error::file(last, "", problem))

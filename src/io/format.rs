@@ -28,11 +28,13 @@ pub enum Format {
     Pcd,
     /// Scan: a number of points, and the points.
     Pts,
+    /// Scan of ASPRS, packed (`.laz`) or not.
+    Las,
 }
 
 /// Endings, their format, and whether such a file is taken from a directory without being named. Tables of sources or
 /// logs that lie beside clouds are often `.tsv` or `.dat`, so those two are not.
-const ENDINGS: [(&str, Format, bool); 13] = [
+const ENDINGS: [(&str, Format, bool); 15] = [
     ("npy", Format::Npy, true),
     ("npz", Format::Npz, true),
     ("csv", Format::Text, true),
@@ -46,6 +48,8 @@ const ENDINGS: [(&str, Format, bool); 13] = [
     ("stl", Format::Stl, true),
     ("pcd", Format::Pcd, true),
     ("pts", Format::Pts, true),
+    ("las", Format::Las, true),
+    ("laz", Format::Las, true),
 ];
 
 impl Format {

@@ -161,8 +161,8 @@ fn order(shape: &[usize]) -> std::result::Result<usize, String> {
             show(shape)
         )),
         _ => Err(format!(
-            "its shape is {}; covariances of n measures have the shape (n, d, d); clouds of points give Gaussians \
-             that are taken from samples",
+            "its shape is {}; covariances of n measures have the shape (n, d, d); clouds of points are samples of Gaussians \
+             (from_samples)",
             show(shape)
         )),
     }
@@ -241,7 +241,7 @@ fn format(path: &Path, wanted: &[Format]) -> Result<Format> {
         Some(format) if wanted.contains(&format) => Ok(format),
         _ => {
             let problem = if wanted.contains(&Format::Npz) {
-                "covariances are read from .npy and .npz; convert it (clouds of points give Gaussians that are taken from samples)"
+                "covariances are read from .npy and .npz; convert it (clouds of points are samples of Gaussians (from_samples))"
             } else {
                 "these numbers are read from .npy and text (.csv, .txt and the like); convert it"
             };

@@ -10,6 +10,7 @@ mod format;
 mod gaussians;
 mod inputs;
 mod keys;
+mod las;
 mod mesh;
 mod mixed;
 mod npy;

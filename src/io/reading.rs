@@ -7,7 +7,7 @@ use super::cloud::{Cloud, Content, Fault, Remark, distinct_names, label};
 use super::columns::Columns;
 use super::format::Format;
 use super::inputs::{Input, Remarks, Source, gather};
-use super::{mixed, npy, npz, obj, off, pcd, ply, pts, stl, text};
+use super::{las, mixed, npy, npz, obj, off, pcd, ply, pts, stl, text};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 
@@ -113,7 +113,7 @@ fn read_content(input: &Input, options: &ReadOptions) -> Result<Option<Content>>
 fn parse(bytes: &[u8], format: Format, options: &ReadOptions) -> std::result::Result<Content, Fault> {
     // Weights that were asked for and not found must not turn into equal ones.
     match (format, &options.weight_column) {
-        (Format::Npy | Format::Off | Format::Obj | Format::Stl, Some(name)) => {
+        (Format::Npy | Format::Off | Format::Obj | Format::Stl | Format::Las, Some(name)) => {
             return Err(format!(
                 "its format has no weights, but {name:?} is asked for as the weight column; leave that option out or \
                  use .csv, .npz or .ply"
@@ -136,6 +136,7 @@ fn parse(bytes: &[u8], format: Format, options: &ReadOptions) -> std::result::Re
         Format::Pcd => return pcd::read(bytes, options),
         Format::Pts => return pts::read(bytes, options),
         Format::Npy => npy::read(bytes)?,
+        Format::Las => las::read(bytes)?,
         Format::Npz => npz::read(bytes, options.weights_key.as_deref())?,
         Format::Off => off::read(bytes, surface)?,
         Format::Obj => obj::read(bytes, surface)?,

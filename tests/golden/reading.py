@@ -5,15 +5,17 @@
 - average_reference.npy: covariances P C P stored in float32, P = I - 1/d. The reference is their float64 originals on the
   range of P: a barycentre by fixed point and a first component by the search of geodesics.py.
 - packed.pcd: `DATA binary_compressed`, packed by liblzf.
+- scan.las, scan.laz: LAS 1.2 with intensities and colours, written by laspy; the second packed by LASzip.
 
 S_eps = OT_eps(x, y) - OT_eps(x, x) / 2 - OT_eps(y, y) / 2 with OT_eps = min_P <P, C> + eps KL(P | a b^T) from POT's
 Sinkhorn; exact W2^2 by POT's network simplex.
 
-Made with python 3.11.7, numpy 2.4.6, scipy 1.17.1, POT 0.9.7.post1, python-lzf 0.2.6; seeds: default_rng(0), (14), (7).
+Made with python 3.11.7, numpy 2.4.6, scipy 1.17.1, POT 0.9.7.post1, python-lzf 0.2.6, laspy 2.7.0, laszip 0.3.0; seeds: default_rng(0), (14), (7).
 Run: python -B reading.py
 """
 import struct
 
+import laspy
 import lzf
 import numpy as np
 import ot
@@ -101,8 +103,20 @@ def packed():
     print("packed", len(body), "of", len(raw))
 
 
+def scans():
+    k = np.arange(60)
+    header = laspy.LasHeader(point_format=3, version="1.2")
+    header.scales, header.offsets = [0.001, 0.001, 0.01], [481000.0, 4200000.0, 0.0]
+    scan = laspy.LasData(header)
+    scan.X, scan.Y, scan.Z = 7 * k % 101, k * k, 13 * k % 37 - 18
+    scan.intensity, scan.red, scan.green, scan.blue = k, k, 2 * k, 3 * k
+    scan.write(OUT / "scan.las")
+    scan.write(OUT / "scan.laz", laz_backend=laspy.LazBackend.Laszip)
+
+
 def main():
     packed()
+    scans()
     cases = [indexed(), coloured(), average_reference()]
     print(cases)
     common.write("reading.json", __doc__.strip(), ["numpy", "scipy", "POT", "python-lzf"], cases=cases)

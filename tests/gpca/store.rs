@@ -290,7 +290,7 @@ fn metadata_of_gaussians_is_what_the_page_on_model_files_says() {
     let document: Value = serde_json::from_str(header["__metadata__"]["wgpca"].as_str().unwrap()).unwrap();
     assert_eq!(
         (&document["format"], &document["kind"], &document["dtype"]),
-        (&"1.0".into(), &"gaussian".into(), &"f64".into())
+        (&"1.1".into(), &"gaussian".into(), &"f64".into())
     );
     assert_eq!(document["dim"], 3);
     let content = &document["content"];

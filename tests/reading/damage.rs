@@ -52,6 +52,9 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("c.pcd", include_bytes!("packed.pcd").to_vec()),
         ("a.pts", b"2\n0 1 2 9\n3 4 5 9\n1\n6 7 8 9\n".to_vec()),
         ("a.csv.gz", super::formats::gzip(b"x,y\n1,2\n3,4\n")),
+        ("a.las", super::formats::SCAN.to_vec()),
+        #[cfg(feature = "laz")]
+        ("a.laz", super::formats::PACKED_SCAN.to_vec()),
         ("h.xyz", b"//X Y Z R\n1 2 3 4\n".to_vec()),
         ("i.csv", b",x,y\n0,1,2\n1,3,4\n".to_vec()),
     ]

@@ -2,6 +2,9 @@
 
 use super::*;
 
+pub const SCAN: &[u8] = include_bytes!("scan.las");
+pub const PACKED_SCAN: &[u8] = include_bytes!("scan.laz");
+
 /// Two triangles with a common side.
 pub const STL: &str = "solid a sheet\n facet normal 0 0 1\n outer loop\n vertex 0 0 0\n vertex 1 0 0\n vertex 0 1 0\n \
                        endloop\n endfacet\n facet normal 0 0 1\n  outer loop\n vertex 1 0 0\n vertex 1 1 0\n vertex 0 1 \
@@ -142,6 +145,32 @@ fn scans() {
     refuse("a.pts", "1\n0 1 2\n3 4 5\n", &["line 1", "promises 1", "more follow"]);
     refuse("a.pts", "1\n0 1 x\n", &["line 2, column 3 (\"z\")", "\"x\""]);
     refuse("a.pts", "1 2 3 4 5\n", &["5 fields", "intensity"]);
+}
+
+/// The scans that `tests/golden/reading.py` writes, whose whole numbers follow a rule.
+#[test]
+fn las() {
+    let check = |name: &str, bytes: &[u8]| {
+        let (points, d) = one(name, bytes);
+        assert_eq!((points.len(), d), (180, 3));
+        for (k, point) in points.chunks(3).enumerate() {
+            let numbers = [7 * k % 101, k * k, 13 * k % 37].map(|n| n as f64);
+            let truth = [481000.0 + 1e-3 * numbers[0], 4.2e6 + 1e-3 * numbers[1], 0.01 * (numbers[2] - 18.0)];
+            assert!(point.iter().zip(&truth).all(|(a, b)| (a - b).abs() < 1e-9), "{k}: {point:?}, {truth:?}");
+        }
+    };
+    check("scan.las", SCAN);
+    if cfg!(feature = "laz") {
+        check("scan.laz", PACKED_SCAN);
+    } else {
+        refuse("scan.laz", PACKED_SCAN, &["compressed", "feature laz", "convert it to .las"]);
+    }
+    let named = read_one("scan.las", SCAN, &columns("z,x"));
+    assert_eq!(named.measures[0].dim(), 2);
+    refuse("b.las", b"x,y\n1,2\n", &["LASF"]);
+    refuse("short.las", &SCAN[..SCAN.len() - 1], &["60 points", "truncated"]);
+    let options = ReadOptions { weight_column: Some("intensity".into()), ..Default::default() };
+    refuse_with("scan.las", SCAN, &options, &["intensity", "weight"]);
 }
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {

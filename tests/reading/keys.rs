@@ -91,7 +91,7 @@ fn gaussians_by_near_names() {
         let set = read(&[(sigma, covariances()), (mean, means()), w()]).expect(sigma);
         assert_eq!(
             (set.covariances(), set.means(), set.weights()),
-            (&[1.0, 4.0][..], Some(&[5.0, 6.0][..]), &[0.5, 1.5][..])
+            (&[1.0, 4.0][..], Some(&[5.0, 6.0][..]), &[1.0, 3.0][..])
         );
     }
     for (arrays, parts) in [

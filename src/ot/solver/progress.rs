@@ -8,8 +8,12 @@ use crate::real::Real;
 /// Iterations within which the error must halve, else a solve gets nowhere. Solves of shapes at 0.01 and 0.005 E|y − y'|² never
 /// wait that long.
 const PATIENCE: usize = 32;
-/// Unless the error is below this share of a point's mass: then every point has found its place, and the rest is a matter of rates.
+/// Unless the error is below this share of a point's mass: then every point has found its place, and the rest is as a rule a matter
+/// of rates.
 pub(super) const NOTICED: f64 = 0.25;
+/// And even then it gets nowhere after so many iterations more: masses that leak between points that have found their places go
+/// down as 1/k, where mixing has nothing to fit.
+const LONGER: usize = 128;
 /// Iterations that must be left for annealing.
 const ROOM: usize = 64;
 /// Iterations after which an error that has not fallen by a tenth does not fall any more.
@@ -52,7 +56,7 @@ impl Watch {
             (self.least, self.due) = (report.marginal_error, report.iterations + PATIENCE);
         }
         self.gave_up = report.iterations >= self.due
-            && report.marginal_error > self.noticed
+            && (report.marginal_error > self.noticed || report.iterations >= self.due + LONGER)
             && report.iterations + ROOM <= stop.max_iterations;
         self.gave_up
     }

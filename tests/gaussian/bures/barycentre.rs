@@ -131,8 +131,8 @@ fn weighted_values() {
     let set = Gaussians::new(vec![1.0, 1.0], 1).unwrap().with_means(vec![0.0, 1.0]).unwrap();
     let found = barycentre(&set.with_weights(vec![0.9, 0.1]).unwrap()).unwrap();
     assert!((found.mean[0] - 0.1).abs() < 1e-16 && (found.covariance[0] - 1.0).abs() < 1e-15);
-    // 2 (0.9 · 0.1² + 0.1 · 0.9²).
-    assert!((found.cost - 0.18).abs() < 1e-15);
+    // 0.9 · 0.1² + 0.1 · 0.9².
+    assert!((found.cost - 0.09).abs() < 1e-15);
 }
 
 /// O24: multiples of one matrix at a scale of 1e-4; symmetric to the last bit, and relative to scale.

@@ -67,7 +67,8 @@ fn far_clouds_project_where_they_should() {
     // f linear: the curve moves everything along one direction, at unit speed, and has no end.
     let architecture = model.components[0].geodesic.architecture.clone();
     let (d, networks) = (3, architecture.f_parameters() - 3 - 9);
-    let direction = [0.6, 0.8, 0.0];
+    // As f32 holds it: a rounding of 1e-8 is 0.01 at a million.
+    let direction = [f64::from(0.6f32), f64::from(0.8f32), 0.0];
     let edit = |model: &mut Model<f32>, velocity: [f64; 3]| {
         let c = &mut model.components[0];
         c.geodesic.f.fill(0.0);
@@ -97,8 +98,8 @@ fn far_clouds_project_where_they_should() {
     };
     let along = open(&model);
     for distance in [0.0, 100.0, 1e4, 1e6] {
-        let aside = |sign: f64| moved(-0.8 * sign * distance, 0.6 * sign * distance, 0.0);
-        let far = [moved(0.6 * distance, 0.8 * distance, 0.0), aside(1.0), aside(-1.0)];
+        let aside = |sign: f64| moved(-direction[1] * sign * distance, direction[0] * sign * distance, 0.0);
+        let far = [moved(direction[0] * distance, direction[1] * distance, 0.0), aside(1.0), aside(-1.0)];
         let rows = along.transform(&far).unwrap();
         let home = along.transform(&[moved(0.0, 0.0, 0.0)]).unwrap()[0][0];
         let (near, one, other) = (rows[0][0], rows[1][0], rows[2][0]);

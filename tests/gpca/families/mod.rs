@@ -7,7 +7,7 @@
 mod known;
 mod weights;
 
-use crate::common::clouds::{normals, stream};
+use crate::common::clouds::{measure, normals, stream};
 use wgpca::gpca::{Model, Settings, Tangent, fit};
 use wgpca::ot::Status;
 use wgpca::rng::Stream;
@@ -75,7 +75,7 @@ fn family(kind: usize, d: usize, seed: u64, most: usize) -> Vec<Measure> {
             let weights: Vec<f64> = (0..count).map(weight).collect();
             return Measure::weighted(name, points, d, weights).unwrap();
         }
-        clouds::measure(name, points, d)
+        measure(name, points, d)
     };
     (0..n).map(measure).collect()
 }
