@@ -54,6 +54,7 @@ fn six_points_that_leak() {
     ];
     let (a, b) = (0.62217104, 0.41478068);
     let y = [2.5 * b, -a, -2.0 * b, a, b, a, b, 0.0, -2.0 * b, 0.0, -0.5 * b, -a];
+    const VALUE: f64 = 0.2924327149;
     fn check<T: Real>(x: &[f64], y: &[f64], tolerance: f64) {
         let r = solve(&cloud::<T>(x, 2, None), &cloud(y, 2, None), &fixed(0.014838710690250148, tolerance));
         assert!(r.report.status == Status::Converged && r.report.iterations <= 600, "{} {:?}", T::NAME, r.report);

@@ -5,7 +5,7 @@ use super::work::{Divergences, Guess, Task};
 use crate::cancel::Cancel;
 use crate::ot::points::Points;
 use crate::ot::problem::Pair;
-use crate::ot::{Report, Sinkhorn};
+use crate::ot::{Report, Sinkhorn, Status};
 use crate::real::{Real, cast};
 
 /// Rounding of the mean exponent, in bits, beyond which f32 does not find its way: potentials that differ by less are all the same.
@@ -15,6 +15,11 @@ const MOST: f64 = 0.1;
 pub(super) fn beyond<T: Real>(pair: Pair<'_, T>) -> bool {
     let half = 0.5 * T::EPSILON.to_f64();
     half > f64::EPSILON && half * pair.mean_exponent() > MOST
+}
+
+/// Whether a solve has come to the end of the digits of f32 before it came to its tolerance.
+pub(super) fn rounded<T: Real>(report: Report) -> bool {
+    T::EPSILON.to_f64() > f64::EPSILON && report.status == Status::Rounding
 }
 
 /// The clouds and what solves for them. It finds its memory at the first problem, and keeps it.

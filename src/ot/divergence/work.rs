@@ -1,7 +1,7 @@
 //! The solves of a divergence and the memory that they keep.
 
 use super::Potentials;
-use super::wide::{Wide, beyond};
+use super::wide::{Wide, beyond, rounded};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::ot::cloud::Cloud;
@@ -193,8 +193,14 @@ impl<T: Real> Divergences<T> {
             }
         }
         let report = cross_report.and(own_report);
+        let all = target_report.map_or(report, |target| report.and(target));
+        if rounded::<T>(all) {
+            self.widened = true;
+            self.sound = false;
+            return all.before(self.widen().solve(task, gradient, value));
+        }
         self.sound = report.status != Status::Diverged;
-        target_report.map_or(report, |target| report.and(target))
+        all
     }
 
     /// OT_ε(x, y) alone.
@@ -219,6 +225,12 @@ impl<T: Real> Divergences<T> {
             Guess::Kept if kept => self.cross.warm(pair, memory, stop, &self.kept_g, 1.0),
             _ => self.cross.cross(pair, memory, stop),
         };
+        if rounded::<T>(report) {
+            self.widened = true;
+            self.sound = false;
+            let (value, more) = self.widen().cross_term(task);
+            return (value, report.before(more));
+        }
         self.cross.problem.unsorted(&self.y.order, &self.cross.beta, &mut self.kept_g);
         // (x, x) was not solved.
         self.own_kept.clear();
@@ -238,6 +250,10 @@ impl<T: Real> Divergences<T> {
             return self.widen().own_term(y, epsilon, settings);
         }
         let report = self.target.symmetric(pair, settings.kernel_memory, stop, None);
+        if rounded::<T>(report) {
+            let (value, more) = self.widen().own_term(y, epsilon, settings);
+            return (value, report.before(more));
+        }
         (self.ot(&self.target, &self.y, &self.y), report)
     }
 
@@ -286,6 +302,11 @@ impl<T: Real> Divergences<T> {
 }
 
 impl Report {
+    /// What was found after this led to nothing.
+    fn before(self, found: Report) -> Report {
+        Report { iterations: self.iterations + found.iterations, ..found }
+    }
+
     /// After a solve was taken on to `more` than was asked for: whether its error is lower now. None, and nothing done, if it was low
     /// enough or no iterations are left.
     fn go_on(&mut self, more: Stop, refine: impl FnOnce(Stop) -> Report) -> Option<bool> {
