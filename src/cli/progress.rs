@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use wgpca::gaussian;
 use wgpca::gpca::{Event, Outcome};
 
@@ -24,6 +24,26 @@ fn bar(talk: Talk, json: bool, template: &str) -> Option<ProgressBar> {
         let style = ProgressStyle::with_template(template).expect("the template is well-formed");
         bar.with_style(style.with_key("rate", rate))
     })
+}
+
+/// That one piece of work goes on, and for how long; taken away when it is dropped.
+pub struct Waiting(Option<ProgressBar>);
+
+impl Waiting {
+    pub fn new(talk: Talk, json: bool, what: String) -> Self {
+        let bar = bar(talk, json, "{spinner} {msg}, {elapsed}");
+        if let Some(bar) = &bar {
+            bar.set_message(what);
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        Waiting(bar)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.iter().for_each(ProgressBar::finish_and_clear);
+    }
 }
 
 /// The first few values of a spectrum, of so much in all.

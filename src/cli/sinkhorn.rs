@@ -3,6 +3,7 @@
 use super::args::{Reading, Sinkhorn as Arguments};
 use super::device::place;
 use super::output::{emit, exact, line};
+use super::progress::Waiting;
 use super::{Exit, Talk, pool, read, rows};
 use serde_json::json;
 use std::path::Path;
@@ -36,6 +37,8 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         return Err(Error::file(&args.y, "", problem));
     }
     let (place, why) = place(args.device, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
+    let pairs = format!("{} × {} points, and each cloud with itself", x.len(), y.len());
+    let waiting = Waiting::new(talk, args.json, pairs);
     #[cfg(feature = "cuda")]
     let on_gpu = match place.device() {
         Some(device) => {
@@ -55,6 +58,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
             pool(args.threads, talk)?.run(|| divergence::<f64>(&x, &y, &settings(CPU_TOLERANCE)))?
         }
     };
+    drop(waiting);
     if let Some(why) = why {
         talk.say(format!("{why}; in {form}"));
     }

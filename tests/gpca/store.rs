@@ -436,3 +436,43 @@ fn a_checkpoint_knows_its_measures() {
     let nowhere = directory.path().join("nowhere");
     assert!(matches!(Fit::<f32>::resume(&data, &nowhere), Err(Error::Io { .. })));
 }
+
+/// Models that the version of format 1.0 wrote, and what it printed of them: times and residuals of a cloud of twelve points, a sample.
+#[test]
+fn models_of_format_1_0_are_read() {
+    let file = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpca/format_1_0").join(name);
+    let model = Model::<f32>::load(file("clouds.safetensors")).unwrap();
+    let c = &model.components[0];
+    assert!((c.cost - 3.1357955759380577).abs() < 1e-12 && (c.explained.unwrap() - 1.3585356347993092).abs() < 1e-12);
+    assert!(c.variation.is_nan() && c.together.is_none() && c.explained_se.is_none());
+    let points = (0..12).flat_map(|k| [f64::from(k % 4), f64::from(k / 4)]).collect();
+    let found = model.transform(&[Measure::uniform("c0", points, 2).unwrap()]).unwrap();
+    for (p, [time, residual]) in
+        found[0].iter().zip([[1.0041110366717039, 0.15911036195242947], [0.23443984574254423, 1.102849105251378]])
+    {
+        assert!((p.time - time).abs() < 1e-3 && (p.residual - residual).abs() < 1e-3 * residual, "{p:?}");
+    }
+    let sample = [
+        2.659469156140721,
+        2.2169458624097116,
+        1.0953366489112137,
+        0.8721796950041691,
+        2.6770665659983766,
+        0.685325960684155,
+    ];
+    let drawn = model.sample(1, 0.1, 3, 0, false).unwrap();
+    assert!(drawn.iter().zip(sample).all(|(a, b)| (a - b).abs() < 1e-5), "{drawn:?}");
+    // It is written anew as it was read.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("again.safetensors");
+    model.save(&path).unwrap();
+    let again = Model::<f32>::load(&path).unwrap();
+    assert_eq!(again.components[0].explained, c.explained);
+    assert_eq!(again.sample(1, 0.1, 3, 0, false).unwrap(), drawn);
+
+    let model = gaussian::Model::load(file("gaussians.safetensors")).unwrap();
+    let (a, b, c) = (0.994484807535361, -0.9565037953197981, 2.0074074315993675);
+    let found = model.transform(&Gaussians::new(vec![a, b, b, c], 2).unwrap()).unwrap();
+    let p = &found[0][0];
+    assert!((p.time - 0.6637943528773435).abs() < 1e-9 && (p.residual - 0.01263783188802721).abs() < 1e-9, "{p:?}");
+}

@@ -17,9 +17,11 @@ pub(super) fn beyond<T: Real>(pair: Pair<'_, T>) -> bool {
     half > f64::EPSILON && half * pair.mean_exponent() > MOST
 }
 
-/// Whether a solve has come to the end of the digits of f32 before it came to its tolerance.
-pub(super) fn rounded<T: Real>(report: Report) -> bool {
-    T::EPSILON.to_f64() > f64::EPSILON && report.status == Status::Rounding
+/// What is left to a solve in f64 after one that came to the end of the digits of f32 before it came to its tolerance.
+pub(super) fn rest<T: Real>(report: Report, settings: &Sinkhorn) -> Option<Sinkhorn> {
+    let max_iterations = settings.max_iterations.saturating_sub(report.iterations);
+    let ended = T::EPSILON.to_f64() > f64::EPSILON && report.status == Status::Rounding;
+    (ended && max_iterations > 0).then(|| Sinkhorn { max_iterations, ..settings.clone() })
 }
 
 /// The clouds and what solves for them. It finds its memory at the first problem, and keeps it.

@@ -1,7 +1,7 @@
 //! The solves of a divergence and the memory that they keep.
 
 use super::Potentials;
-use super::wide::{Wide, beyond, rounded};
+use super::wide::{Wide, beyond, rest};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::ot::cloud::Cloud;
@@ -194,10 +194,10 @@ impl<T: Real> Divergences<T> {
         }
         let report = cross_report.and(own_report);
         let all = target_report.map_or(report, |target| report.and(target));
-        if rounded::<T>(all) {
+        if let Some(rest) = rest::<T>(all, settings) {
             self.widened = true;
             self.sound = false;
-            return all.before(self.widen().solve(task, gradient, value));
+            return all.before(self.widen().solve(Task { settings: &rest, ..task }, gradient, value));
         }
         self.sound = report.status != Status::Diverged;
         all
@@ -225,10 +225,10 @@ impl<T: Real> Divergences<T> {
             Guess::Kept if kept => self.cross.warm(pair, memory, stop, &self.kept_g, 1.0),
             _ => self.cross.cross(pair, memory, stop),
         };
-        if rounded::<T>(report) {
+        if let Some(rest) = rest::<T>(report, settings) {
             self.widened = true;
             self.sound = false;
-            let (value, more) = self.widen().cross_term(task);
+            let (value, more) = self.widen().cross_term(Task { settings: &rest, ..task });
             return (value, report.before(more));
         }
         self.cross.problem.unsorted(&self.y.order, &self.cross.beta, &mut self.kept_g);
@@ -250,8 +250,8 @@ impl<T: Real> Divergences<T> {
             return self.widen().own_term(y, epsilon, settings);
         }
         let report = self.target.symmetric(pair, settings.kernel_memory, stop, None);
-        if rounded::<T>(report) {
-            let (value, more) = self.widen().own_term(y, epsilon, settings);
+        if let Some(rest) = rest::<T>(report, settings) {
+            let (value, more) = self.widen().own_term(y, epsilon, &rest);
             return (value, report.before(more));
         }
         (self.ot(&self.target, &self.y, &self.y), report)
