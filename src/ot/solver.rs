@@ -1,6 +1,7 @@
 //! The solves of a Sinkhorn divergence: the loop, its start, the symmetric problem.
 
 use self::anneal::Rungs;
+use self::newton::Newton;
 use self::progress::{Floor, Watch};
 use super::cloud::Cloud;
 use super::mixing::{LARGEST, Mixing};
@@ -40,6 +41,7 @@ pub(crate) struct Solve<T> {
     mixing: Mixing<T>,
     coarse: Option<Box<Coarse<T>>>,
     rungs: Rungs<T>,
+    newton: Option<Box<Newton>>,
     /// Ends a solve before its time; what it reports then means nothing.
     pub cancel: Cancel,
 }
@@ -248,6 +250,7 @@ impl<T: Real> Solve<T> {
 }
 
 mod anneal;
+mod newton;
 mod progress;
 #[cfg(test)]
 mod tests;

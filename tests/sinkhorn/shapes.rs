@@ -148,9 +148,8 @@ fn awkward_shapes_stored_and_streamed() {
             converged += usize::from(stored_and_streamed::<f32>(&x, &y, &names, scale, 2000));
         }
     }
-    // Nearly a permutation for the smallest ε, where no Sinkhorn iteration gets far in 2000 steps.
-    println!("{converged} of {all} converged");
-    assert!(2 * converged > all, "{converged} of {all} converged");
+    // Nearly a tree for the smallest ε, where no Sinkhorn iteration gets far: Newton steps do.
+    assert_eq!(converged, all);
 }
 
 /// Large enough for a coarse start, whose potentials may be far out: in high dimension or for a small ε the stored

@@ -64,16 +64,17 @@ fn six_points_that_leak() {
     check::<f32>(&x, &y, 1e-4);
 }
 
-/// Any few points: all solves converge.
+/// Any few points, a tenth of them with weights: all solves converge.
 #[test]
 fn few_points() {
-    fn check<T: Real>(tolerance: f64, problems: u64) {
+    let (coarse, fine) = ([1e-1, 1e-2, 1e-3], [1e-4, 1e-5, 1e-6]);
+    fn check<T: Real>(tolerance: f64, problems: u64, largest: usize, scales: [f64; 3]) {
         let (mut most, mut open) = (0, 0);
         for seed in 0..problems {
             let mut s = stream(seed);
             let mut below = |k: usize| (s.uniform() * k as f64) as usize;
-            let (n, m, d) = (2 + below(11), 2 + below(11), 1 + below(3));
-            let scale = [1e-1, 1e-2, 1e-3][below(3)];
+            let (n, m, d) = (2 + below(largest), 2 + below(largest), 1 + below(3));
+            let scale = scales[below(3)];
             let grid = below(2) == 0;
             let mut points = |n: usize| -> Vec<f64> {
                 (0..n * d).map(|_| if grid { (3.0 * s.normal()).round() / 3.0 } else { s.normal() }).collect()
@@ -84,7 +85,9 @@ fn few_points() {
                 continue;
             }
             let settings = Sinkhorn { max_iterations: ALL, ..fixed(epsilon, tolerance) };
-            let r = solve(&cloud::<T>(&x, d, None), &cloud(&y, d, None), &settings);
+            let weights: Vec<f64> = (0..n).map(|k| 1.0 + (k % 7) as f64).collect();
+            let weights = (seed % 10 == 0).then_some(&weights[..]);
+            let r = solve(&cloud::<T>(&x, d, weights), &cloud(&y, d, None), &settings);
             most = most.max(r.report.iterations);
             if r.report.status != Status::Converged {
                 println!("{}: seed {seed}, {n} and {m} points in R^{d}, scale {scale}: {:?}", T::NAME, r.report);
@@ -94,8 +97,10 @@ fn few_points() {
         println!("{}: at most {most} iterations, {open} of {problems} open", T::NAME);
         assert_eq!(open, 0);
     }
-    check::<f64>(1e-6, 1000);
-    check::<f32>(1e-4, 1000);
+    check::<f64>(1e-6, 1000, 11, coarse);
+    check::<f32>(1e-4, 1000, 11, coarse);
+    check::<f64>(1e-6, 200, 150, fine);
+    check::<f32>(1e-4, 200, 150, fine);
 }
 
 /// A problem of a family.

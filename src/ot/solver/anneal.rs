@@ -6,6 +6,7 @@ use super::super::problem::Pair;
 use super::super::squares::MANY;
 use super::super::tiles::Kind;
 use super::super::{Report, Status};
+use super::newton::Newton;
 use super::progress::{NOTICED, Watch, point_mass};
 use super::{COARSE_EPSILON, COARSE_STOP, LEAST_SHARE, SMALLEST, Solve, Stop};
 use crate::real::Real;
@@ -75,7 +76,12 @@ impl<T: Real> Solve<T> {
             } else {
                 Stop { tolerance: tolerance(pair), max_iterations: budget.min(MOST) }
             };
-            let mut report = self.iterate(rung, stop, &mut Watch::hard());
+            let newton = left == 0 && Newton::pays(pair);
+            let mut watch = if newton { Watch::last() } else { Watch::hard() };
+            let mut report = self.iterate(rung, stop, &mut watch);
+            if watch.gave_up {
+                report = self.newton(pair, stop, report.iterations);
+            }
             spent += report.iterations;
             report.iterations = spent;
             if left == 0 || report.status == Status::Diverged {
@@ -89,6 +95,20 @@ impl<T: Real> Solve<T> {
         };
         self.rungs = rungs;
         report
+    }
+
+    /// Newton steps from where the problem stands, and the iterations that are left.
+    fn newton(&mut self, pair: Pair<'_, T>, stop: Stop, spent: usize) -> Report {
+        self.problem.absorb(pair, &mut self.beta);
+        let newton = &mut **self.newton.get_or_insert_default();
+        // Rounding to T and the tiles take their part of the tolerance.
+        let steps = Stop { tolerance: 0.5 * stop.tolerance, max_iterations: (stop.max_iterations - spent) / 2 };
+        let spent = spent + newton.run(pair, &self.problem.g, steps, &self.cancel);
+        let g = &newton.g;
+        self.problem.start_at(pair, |p| T::from_f64(g[p]));
+        let rest = Stop { max_iterations: stop.max_iterations - spent, ..stop };
+        let report = self.iterate(pair, rest, &mut Watch::hard());
+        Report { iterations: spent + report.iterations, ..report }
     }
 
     /// The largest ε, relative to that of the problem, and whether coarse clouds start it.

@@ -24,6 +24,7 @@ const STUCK: usize = 64;
 pub(super) struct Watch {
     least: f64,
     due: usize,
+    patience: usize,
     noticed: f64,
     /// Something else must be tried.
     pub gave_up: bool,
@@ -34,17 +35,22 @@ pub(super) struct Watch {
 impl Watch {
     /// Of a start that may be no good.
     pub fn new<T: Real>(pair: Pair<'_, T>) -> Self {
-        Watch { due: PATIENCE, noticed: NOTICED * point_mass(pair), ..Watch::off() }
+        Watch { due: PATIENCE, patience: PATIENCE, noticed: NOTICED * point_mass(pair), ..Watch::off() }
     }
 
     /// Of a solve that goes on to its end in any case.
     pub fn off() -> Self {
-        Watch { least: f64::INFINITY, due: usize::MAX, noticed: 0.0, gave_up: false, lengthens: false }
+        Watch { least: f64::INFINITY, due: usize::MAX, patience: 0, noticed: 0.0, gave_up: false, lengthens: false }
     }
 
     /// Of a problem of which a plain solve has got nowhere.
     pub fn hard() -> Self {
         Watch { lengthens: true, ..Watch::off() }
+    }
+
+    /// Of the last solve of an annealed problem, where something else can be done.
+    pub fn last() -> Self {
+        Watch { due: LONGER, patience: LONGER, ..Watch::hard() }
     }
 
     /// After an iteration: it is time for something else.
@@ -53,7 +59,7 @@ impl Watch {
             return false;
         }
         if report.marginal_error < 0.5 * self.least {
-            (self.least, self.due) = (report.marginal_error, report.iterations + PATIENCE);
+            (self.least, self.due) = (report.marginal_error, report.iterations + self.patience);
         }
         self.gave_up = report.iterations >= self.due
             && (report.marginal_error > self.noticed || report.iterations >= self.due + LONGER)
