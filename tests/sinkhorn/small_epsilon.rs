@@ -202,7 +202,7 @@ fn families_of_hard_problems() {
 
 /// All of them; a line each. Minutes.
 #[test]
-#[ignore = "a hundred and fifty problems up to 4000 points"]
+#[ignore = "135 problems of up to 4000 points"]
 fn all_families_of_hard_problems() {
     let mut family = vec![];
     for (p, &d) in [1, 2, 3, 10].iter().enumerate() {
