@@ -32,6 +32,10 @@ const COARSE_STOP: Stop = Stop { tolerance: 1e-2, max_iterations: 200 };
 /// they keep 0.2 in 64 dimensions, 0.4 in 16, 0.55 in 10; of points near a surface 0.98.
 const LEAST_SHARE: f64 = 0.5;
 
+/// The heavy ball for eigenvalues in [1, 2]: 4/(1 + √2)² and ((√2 − 1)/(√2 + 1))².
+const BALL_STEP: f64 = 0.6862915010152396;
+const BALL_MOMENTUM: f64 = 0.0294372515228594;
+
 /// A solve of OT_ε(x, y) with everything that it keeps between calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solve<T> {
@@ -187,8 +191,11 @@ impl<T: Real> Solve<T> {
         }
     }
 
-    /// The symmetric problem OT_ε(x, x): β ← (β − log₂ K (a 2^β)) / 2, a contraction by at least ½ near the solution
-    /// because the kernel is positive definite. From potentials in the order of the input, or from 0.
+    /// The symmetric problem OT_ε(x, x), a fixed point of β ↦ −log₂ K (a 2^β), from potentials in the order of the input or from 0.
+    ///
+    /// The kernel is positive definite, so that the eigenvalues of I minus the derivative lie in [1, 2]. Polyak's heavy ball for that
+    /// interval reduces the error to 0.17 in an iteration. The first step is to the mean of β and its image, which solves a problem of
+    /// points far apart.
     pub fn symmetric(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, start: Option<&[T]>) -> Report {
         self.problem.set(pair, memory, Kind::Symmetric);
         if let Some(potential) = start {
@@ -212,8 +219,9 @@ impl<T: Real> Solve<T> {
     }
 
     fn iterate_symmetric(&mut self, pair: Pair<'_, T>, stop: Stop) -> Report {
-        let Solve { problem, beta, cancel, .. } = self;
-        let n = pair.x.n;
+        let Solve { problem, beta, r: velocity, cancel, .. } = self;
+        velocity.clear();
+        velocity.resize(beta.len(), T::ZERO);
         let mut floor = Floor::new();
         problem.build(pair);
         let mut report = Report { status: Status::MaxIterations, iterations: 0, marginal_error: f64::INFINITY };
@@ -237,9 +245,14 @@ impl<T: Real> Solve<T> {
             if report.iterations >= stop.max_iterations || cancel.is_cancelled() {
                 return report;
             }
-            let half = T::from_f64(0.5);
-            for (b, &d) in beta.iter_mut().zip(&problem.df).take(n) {
-                *b = half * (*b + d);
+            let (step, momentum) = (T::from_f64(BALL_STEP), T::from_f64(BALL_MOMENTUM));
+            for ((b, v), &d) in beta.iter_mut().zip(&mut *velocity).zip(&problem.df).take(pair.x.n) {
+                if report.iterations == 1 {
+                    *b = T::from_f64(0.5) * (*b + d);
+                } else {
+                    *v = step * (d - *b) + momentum * *v;
+                    *b += *v;
+                }
             }
             if stale {
                 problem.absorb_both(pair, beta);

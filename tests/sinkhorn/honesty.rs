@@ -217,7 +217,7 @@ fn mixing_against_plain_sinkhorn() {
         let r = solve(&x, &y, &auto(0.02, 1e-6));
         let cap = 3000;
         let slow = plain(&x, &y, r.epsilon, 1e-6, cap);
-        // The symmetric problems halve their error each time: 20 iterations for 1e-6.
+        // The symmetric problems have theirs.
         if slow < cap {
             assert!(r.report.iterations as f64 <= 2.05 * slow as f64 + 20.0, "{k}: {:?}, plain {slow}", r.report);
             (mixed, simple) = (mixed + r.report.iterations, simple + slow);
