@@ -228,7 +228,8 @@ mod tests {
         let (value, error) = newton.evaluate();
         let slope = newton.slope.clone();
         assert!((slope.iter().map(|s| s.abs()).sum::<f64>() - error).abs() < 1e-15 && error > 0.1);
-        assert!(newton.factor(0.0));
+        // Without damping it is singular: a constant on top of G changes nothing.
+        assert!(newton.factor(1e-6));
         // L Lᵀ u.
         let l = |i: usize, j: usize| if j <= i { newton.matrix[i * m + j] } else { 0.0 };
         let turned: Vec<f64> = (0..m).map(|j| (0..m).map(|i| l(i, j) * along[i]).sum()).collect();
@@ -246,6 +247,6 @@ mod tests {
         // And a step solves with the factor.
         let mut step = curved.clone();
         solve(&newton.matrix, m, &mut step);
-        assert!(step.iter().zip(&along).all(|(s, u)| (s / LN_2 - u).abs() < 1e-6), "{step:?}");
+        assert!(step.iter().zip(&along).all(|(s, u)| (s / LN_2 - u).abs() < 1e-5), "{step:?}");
     }
 }

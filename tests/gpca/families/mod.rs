@@ -2,7 +2,7 @@
 //! numbers are finite, times lie in the closed interval, and the file that is written is read again.
 //!
 //! A small part runs with all tests; the whole with
-//! `cargo test --release --test families -- --ignored --nocapture` (CONTRIBUTING).
+//! `cargo test --release --test gpca families_of_every_kind_and_size -- --ignored --nocapture` (CONTRIBUTING).
 
 mod known;
 mod weights;
