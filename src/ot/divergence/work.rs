@@ -91,6 +91,15 @@ impl<T: Real> Divergences<T> {
         self.cross.cancel.check()
     }
 
+    /// The task for f64. It has kept the potentials of its last solve, which is that of another chain unless the last solve here was
+    /// in f64; what starts from those would depend on which worker solved what before.
+    fn wide_task<'a>(&self, task: Task<'a, T>) -> Task<'a, T> {
+        match task.start {
+            Guess::Kept if !self.widened => Task { start: Guess::Coarse, ..task },
+            _ => task,
+        }
+    }
+
     /// The same solves in f64.
     fn widen(&mut self) -> &mut Wide {
         let wide = self.wide.get_or_insert_default();
@@ -121,10 +130,11 @@ impl<T: Real> Divergences<T> {
         let (isa, memory) = (Isa::best(), settings.kernel_memory);
         let (centre, factor) = (&self.centre[..], 1.0 / unit);
         join(n * m >= 1 << 14, || self.x.set(x, centre, factor), || self.y.set(y, centre, factor));
+        let wide_task = self.wide_task(task);
         self.widened = beyond(Pair { isa, x: &self.x, y: &self.y });
         if self.widened {
             self.sound = false;
-            return self.widen().solve(task, gradient, value);
+            return self.widen().solve(wide_task, gradient, value);
         }
         self.cross_means.resize(n * d, T::ZERO);
         self.own_means.resize(n * d, T::ZERO);
@@ -197,7 +207,7 @@ impl<T: Real> Divergences<T> {
         if let Some(rest) = rest::<T>(all, settings) {
             self.widened = true;
             self.sound = false;
-            return all.before(self.widen().solve(Task { settings: &rest, ..task }, gradient, value));
+            return all.before(self.widen().solve(Task { settings: &rest, ..wide_task }, gradient, value));
         }
         self.sound = report.status != Status::Diverged;
         all
@@ -215,10 +225,11 @@ impl<T: Real> Divergences<T> {
         self.y.set(y, &self.centre, 1.0 / unit);
         let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
         let (pair, memory) = (Pair { isa: Isa::best(), x: &self.x, y: &self.y }, settings.kernel_memory);
+        let wide_task = self.wide_task(task);
         self.widened = beyond(pair);
         if self.widened {
             self.sound = false;
-            return self.widen().cross_term(task);
+            return self.widen().cross_term(wide_task);
         }
         let report = match start {
             Guess::Given(g) => self.cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
@@ -228,7 +239,7 @@ impl<T: Real> Divergences<T> {
         if let Some(rest) = rest::<T>(report, settings) {
             self.widened = true;
             self.sound = false;
-            let (value, more) = self.widen().cross_term(Task { settings: &rest, ..task });
+            let (value, more) = self.widen().cross_term(Task { settings: &rest, ..wide_task });
             return (value, report.before(more));
         }
         self.cross.problem.unsorted(&self.y.order, &self.cross.beta, &mut self.kept_g);
@@ -326,4 +337,39 @@ fn distance<T: Real>(x: &Cloud<T>, own: &[T], cross: &[T]) -> f64 {
     let rows = own.chunks_exact(x.d).zip(cross.chunks_exact(x.d)).zip(&x.weights);
     let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(&a, &b)| (a - b).to_f64().powi(2)).sum::<f64>();
     rows.map(|((a, b), w)| w.to_f64() * square(a, b)).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ot::Epsilon;
+    use crate::rng::{Purpose, Stream};
+
+    /// A chain of solves does not know what its memory has solved before, in f64 either.
+    #[test]
+    fn a_chain_starts_from_its_own_potentials() {
+        let points = |index: u32| {
+            let mut stream = Stream::new(5, Purpose::Sample, [index, 0, 0]);
+            let coords: Vec<f32> = (0..120).map(|_| stream.normal() as f32).collect();
+            Points::uniform(&coords, 2).unwrap()
+        };
+        let settings = |tolerance| Sinkhorn { epsilon: Epsilon::Fixed(0.1), tolerance, ..Sinkhorn::default() };
+        // f32 reaches the first tolerance and not the second.
+        let (easy, hard) = (settings(1e-2), settings(1e-9));
+        let mut gradient = vec![0.0; 120];
+        let (x, y) = (points(1), points(2));
+        let mut solve = |memory: &mut Divergences<f32>, x: &Points<f32>, settings: &Sinkhorn, start| {
+            let report = memory.gradient(Task { x, y: &y, epsilon: 0.1, settings, start }, &mut gradient);
+            (report, gradient.clone(), memory.widened)
+        };
+        let (mut fresh, mut used) = (Divergences::default(), Divergences::default());
+        assert!(solve(&mut used, &points(3), &hard, Guess::Coarse).2);
+        for (settings, start, wide) in
+            [(&easy, Guess::Coarse, false), (&hard, Guess::Kept, true), (&hard, Guess::Kept, true)]
+        {
+            let [a, b] = [&mut fresh, &mut used].map(|memory| solve(memory, &x, settings, start));
+            assert_eq!(a, b);
+            assert_eq!(a.2, wide);
+        }
+    }
 }

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::simd::Isa;
 
-    /// Slope and curvature against differences of value and slope: their errors fall as h² and h.
+    /// Slope and curvature against differences of value and slope: their errors fall as h².
     #[test]
     fn derivatives() {
         let (x, y) = (cloud::<f64>(3, 17, 2, 5, 1.0), cloud::<f64>(4, 23, 2, 6, 1.0));
