@@ -4,7 +4,6 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use wgpca::nn::{Activation, Jets, Mlp, Pass};
-use wgpca::real::cast;
 use wgpca::rng::{Purpose, Stream};
 
 fn passes(c: &mut Criterion, rows: usize, width: usize) {
@@ -12,7 +11,7 @@ fn passes(c: &mut Criterion, rows: usize, width: usize) {
     let name = |what: &str| format!("{what}, {rows} rows, width {width}");
     let mut stream = Stream::new(1, Purpose::Initialisation, [0; 3]);
     let f = Mlp::new(d, &[width; 4], 1, Activation::Elu).unwrap();
-    let parameters: Vec<f32> = cast(&f.initialise(&mut stream, 1.0, 1.0));
+    let parameters: Vec<f32> = f.initialise(&mut stream, 1.0, 1.0).iter().map(|&v| v as f32).collect();
     let u: Vec<f32> = (0..rows * d).map(|_| stream.normal() as f32).collect();
     let g = u.clone();
     let (mut v, mut hv) = (vec![0.0; rows * d], vec![0.0; rows * d]);
@@ -39,7 +38,7 @@ fn passes(c: &mut Criterion, rows: usize, width: usize) {
     });
 
     let phi = Mlp::new(d, &[width; 4], d, Activation::Relu).unwrap();
-    let phi_parameters: Vec<f32> = cast(&phi.initialise(&mut stream, 1.0, 1.0));
+    let phi_parameters: Vec<f32> = phi.initialise(&mut stream, 1.0, 1.0).iter().map(|&v| v as f32).collect();
     let mut phi_gradient = vec![0.0; phi_parameters.len()];
     let mut map = Pass::for_map(&phi, rows);
     let mut out = vec![0.0; rows * d];

@@ -3,7 +3,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use wgpca::gpca::{Event, Fit, Settings, Tangent, fit};
+use wgpca::clouds::{Event, Fit, Settings, Tangent, fit};
 use wgpca::rng::{Purpose, Stream};
 use wgpca::{Measure, Pool};
 

@@ -4,7 +4,7 @@
 //! cargo run --release --example components -- data/chairs
 
 use wgpca::Pool;
-use wgpca::gpca::{Settings, fit};
+use wgpca::clouds::{Settings, fit};
 use wgpca::io::read_measures;
 
 fn main() -> wgpca::Result<()> {

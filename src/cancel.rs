@@ -4,14 +4,14 @@ use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request to stop, shared by clones. It is given to a [`Fit`](crate::gpca::Fit::cancel_by), a
-/// [`Projector`](crate::gpca::Projector::cancel_by) or a [`Solver`](crate::ot::Solver::cancel_by), which look at it in every
+/// A request to stop, shared by clones. It is given to a [`Fit`](crate::clouds::Fit::cancel_by), a
+/// [`Projector`](crate::clouds::Projector::cancel_by) or a [`Solver`](crate::ot::Solver::cancel_by), which look at it in every
 /// iteration of a solve and in every step of a regression and then return [`Error::Cancelled`]. A token that is set stays
 /// set; to go on, give a new one.
 ///
 /// # Example
 /// ```
-/// use wgpca::gpca::{Fit, Settings};
+/// use wgpca::clouds::{Fit, Settings};
 /// use wgpca::{Cancel, Error, Measure};
 /// let cloud = |by: f64| Measure::uniform(format!("{by}"), (0..40).map(|k| by + f64::from(k) / 40.0).collect(), 1);
 /// let measures = [cloud(-1.0)?, cloud(0.0)?, cloud(2.0)?];

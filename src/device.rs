@@ -1,9 +1,9 @@
 //! What to compute on: as a user says it, and as it was found.
 
+use crate::clouds::{Fit, Model, Projector};
 #[cfg(feature = "cuda")]
 use crate::cuda::Device;
 use crate::error::{Error, Result};
-use crate::gpca::{Fit, Model, Projector};
 use std::fmt;
 use std::str::FromStr;
 
@@ -154,7 +154,7 @@ impl Fit<f32> {
     /// projections. A GPU draws the samples of the CPU; results differ by rounding. Steps over measures of unequal weights are taken
     /// on the CPU all the same; their solves around the steps run on the GPU.
     ///
-    /// On a GPU steps are taken up to ten at a time, and an [`Event::Step`](crate::gpca::Event::Step) stands for all of
+    /// On a GPU steps are taken up to ten at a time, and an [`Event::Step`](crate::clouds::Event::Step) stands for all of
     /// them.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl Model<f32> {
     ///
     /// # Example
     /// ```
-    /// use wgpca::gpca::{Fit, Settings};
+    /// use wgpca::clouds::{Fit, Settings};
     /// use wgpca::{DeviceChoice, Measure};
     /// // Three clouds on the line, moved apart.
     /// let cloud = |by: f64| Measure::uniform(format!("{by}"), (0..40).map(|k| by + f64::from(k) / 40.0).collect(), 1);

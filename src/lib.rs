@@ -17,7 +17,7 @@
 //! # Example
 //!
 //! ```
-//! use wgpca::gpca::{Settings, fit};
+//! use wgpca::clouds::{Settings, fit};
 //! use wgpca::{Measure, Pool};
 //!
 //! // Discs of different radius around different places: one direction of change.
@@ -50,7 +50,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`gpca`] | fits, models, what a model can do |
+//! | [`clouds`] | fits, models, what a model can do |
 //! | [`gaussian`] | the same for Gaussian measures, exactly; Bures–Wasserstein geometry |
 //! | [`ot`] | Sinkhorn divergence with its gradient, exact assignment |
 //! | [`nn`] | networks with hand-derived derivatives |
@@ -67,40 +67,37 @@
 //! `io`: files. `cli` (default): the command `wgpca`, with `io`. Without either the crate depends on faer, bytemuck and
 //! rayon alone.
 
-mod aligned;
 mod cancel;
+pub mod clouds;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
 pub mod error;
 pub mod gaussian;
-#[cfg(test)]
-#[allow(dead_code)]
-mod golden;
-pub mod gpca;
 #[cfg(feature = "io")]
 pub mod io;
+#[cfg(feature = "io")]
+mod json_float;
 pub(crate) mod linalg;
 pub mod measure;
 pub mod nn;
-#[cfg(feature = "io")]
-mod numbers;
 pub mod ot;
 #[cfg(feature = "cli")]
 pub mod plot;
 pub(crate) mod pool;
-pub mod real;
 pub mod rng;
 pub(crate) mod simd;
-#[cfg(feature = "io")]
-pub mod store;
+mod status;
+#[cfg(test)]
+#[allow(dead_code)]
+mod test_util;
 
 pub use cancel::Cancel;
 pub use device::{DeviceChoice, Place};
 pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;
-pub use real::Real;
+pub use simd::real::Real;
 
 /// The CPU's instruction set that the engine uses: `avx512`, `avx2+fma`, `neon` or `portable`.
 pub fn instruction_set() -> String {

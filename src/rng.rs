@@ -4,7 +4,7 @@
 //! There is no state to save: a run that is resumed at step s draws what the uninterrupted run draws at step s, and
 //! threads or devices can draw different parts of a stream without talking to each other.
 
-use crate::real::Real;
+use crate::simd::real::Real;
 
 /// What a stream is for. Streams of different purposes never meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

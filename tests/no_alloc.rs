@@ -2,7 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wgpca::gpca::{Event, Fit, Settings, Tangent};
+use wgpca::clouds::{Event, Fit, Settings, Tangent};
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver, Status};
 use wgpca::rng::{Purpose, Stream};
 use wgpca::{Measure, Pool};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::Instant;
-use wgpca::gpca::{Event, Fit, Settings, Start, fit};
+use wgpca::clouds::{Event, Fit, Settings, Start, fit};
 use wgpca::io::{read_file, read_measures, write_npy};
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver, Status};
 use wgpca::rng::{Purpose, Stream};

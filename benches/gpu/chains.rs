@@ -6,8 +6,8 @@ use crate::time::{D, LONG, milliseconds, repeat};
 use crate::{Options, say};
 use serde_json::json;
 use std::time::Instant;
+use wgpca::clouds::{Evaluation, Event, Fit, Model, Preset, Projection, Settings, fit};
 use wgpca::cuda::Device;
-use wgpca::gpca::{Evaluation, Event, Fit, Model, Preset, Projection, Settings, fit};
 use wgpca::ot::{Sinkhorn, Status};
 use wgpca::{DeviceChoice, Measure, Place, Real, Result};
 

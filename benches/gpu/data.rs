@@ -2,7 +2,6 @@
 
 use wgpca::Measure;
 use wgpca::ot::Points;
-use wgpca::real::cast;
 use wgpca::rng::{Purpose, Stream};
 
 /// A blob, and the same law moved and stretched: what a fit in progress sees. As numbers that are f32.
@@ -15,7 +14,9 @@ pub fn pair(n: usize, m: usize, d: usize) -> [Vec<f64>; 2] {
 }
 
 pub fn points<T: wgpca::Real>(clouds: &[Vec<f64>; 2], d: usize) -> [Points<T>; 2] {
-    [0, 1].map(|k| Points::uniform(&cast::<T>(&clouds[k]), d).expect("finite points"))
+    [0, 1].map(|k| {
+        Points::uniform(&&clouds[k].iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), d).expect("finite points")
+    })
 }
 
 /// Stretched and bent blobs.

@@ -7,8 +7,8 @@
 use crate::data::{measures, pair, points};
 use crate::{Options, chains, say};
 use serde_json::{Value, json};
+use wgpca::clouds::{Event, Fit, Outcome, Preset, Settings, Tangent};
 use wgpca::cuda::{Device, divergence};
-use wgpca::gpca::{Event, Fit, Outcome, Preset, Settings, Tangent};
 use wgpca::ot::{self, Epsilon, Sinkhorn, Status};
 use wgpca::{Pool, Real, Result};
 

@@ -3,8 +3,8 @@
 use crate::data::{measures, pair, points};
 use crate::say;
 use serde_json::json;
+use wgpca::clouds::{Event, Fit, Orthogonality, Settings, Tangent, TimeUpdate};
 use wgpca::cuda::{Device, divergence};
-use wgpca::gpca::{Event, Fit, Orthogonality, Settings, Tangent, TimeUpdate};
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Status};
 use wgpca::{Place, Result};
 

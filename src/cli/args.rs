@@ -3,8 +3,8 @@
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use wgpca::DeviceChoice;
+use wgpca::clouds::Start;
 use wgpca::gaussian::Degenerate;
-use wgpca::gpca::Start;
 use wgpca::io::{Columns, Format};
 
 /// Geodesic principal components of probability measures in Wasserstein space.

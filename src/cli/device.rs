@@ -1,6 +1,6 @@
 //! Where a command computes.
 
-use wgpca::gpca::{Model, Projector};
+use wgpca::clouds::{Model, Projector};
 use wgpca::{DeviceChoice, Error, Measure, Place, Result};
 
 /// The place that was asked for, and what to say of it, if anything; `unless` says why `auto` should not even look for a GPU.

@@ -5,8 +5,8 @@ use super::device::{projector, refuse_gpu};
 use super::output::{LEGEND, draws, emit, finite, line, percent, share, short, table, with_error};
 use super::{Exit, Talk, ask, load, pool, read_as_gaussians, read_clouds, refuse_solves};
 use serde_json::{Value, json};
-use wgpca::store::AnyModel;
-use wgpca::{Result, gaussian, gpca};
+use wgpca::io::AnyModel;
+use wgpca::{Result, clouds, gaussian};
 
 pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
     match load(&args.model)? {
@@ -49,7 +49,7 @@ fn table_of(costs: &[f64], explained: &[Option<f64>], barycentre_cost: f64) -> V
     rows
 }
 
-fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit> {
+fn clouds(model: &clouds::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit> {
     let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, talk)?;
     let mut model = model.clone();
     model.seed = args.seed.unwrap_or(model.seed);
@@ -59,7 +59,7 @@ fn clouds(model: &gpca::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit>
         talk.say(said);
     }
     if args.json {
-        let object = |c: &gpca::Share| {
+        let object = |c: &clouds::Share| {
             json!({
                 "cost": finite(c.cost),
                 "cost_se": finite(c.cost_se),

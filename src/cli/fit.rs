@@ -11,7 +11,7 @@ use clap::ArgMatches;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use wgpca::gpca::{self, Component, Fit, FitStatus, Model, Settings};
+use wgpca::clouds::{self, Component, Fit, FitStatus, Model, Settings};
 use wgpca::io::read_weights;
 use wgpca::ot::{Epsilon, Sinkhorn};
 use wgpca::{Error, Result};
@@ -83,7 +83,7 @@ fn drive(
             Err(other) => return Err(other),
         };
         progress.event(&event, out);
-        let pause = matches!(event, gpca::Event::Finished { .. });
+        let pause = matches!(event, clouds::Event::Finished { .. });
         if let Some(directory) = &args.checkpoint
             && (pause || saved.is_none_or(|saved| saved.elapsed() >= every))
         {
@@ -178,8 +178,8 @@ pub fn settings(args: &Arguments) -> Result<Settings> {
         lambda_intersection: args.lambda_i.unwrap_or(preset.lambda_intersection),
         lambda_orthogonality: args.lambda_o.unwrap_or(preset.lambda_orthogonality),
         orthogonality: match args.orthogonality {
-            Orthogonality::L2 => gpca::Orthogonality::L2,
-            Orthogonality::Pointwise => gpca::Orthogonality::Pointwise,
+            Orthogonality::L2 => clouds::Orthogonality::L2,
+            Orthogonality::Pointwise => clouds::Orthogonality::Pointwise,
         },
         measure_weights: args.measure_weights.as_deref().map_or(Ok(vec![]), read_weights)?,
         seed: args.seed,

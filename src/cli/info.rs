@@ -5,9 +5,9 @@ use super::output::{component, components, emit, line, short};
 use super::{Exit, devices, gaussian, load};
 use serde_json::json;
 use wgpca::Result;
-use wgpca::gpca::Model;
+use wgpca::clouds::Model;
+use wgpca::io::AnyModel;
 use wgpca::ot::Epsilon;
-use wgpca::store::AnyModel;
 
 pub fn run(args: &Info) -> Result<Exit> {
     let Some(model) = &args.model else { return devices::run(args.json) };

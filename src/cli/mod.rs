@@ -26,9 +26,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wgpca::gaussian::Gaussians as Set;
+use wgpca::io::AnyModel;
 use wgpca::io::{GaussianFiles, ReadOptions, read_gaussians};
 use wgpca::ot::Sinkhorn;
-use wgpca::store::AnyModel;
 use wgpca::{Error, Measure, Pool, Result};
 
 /// How a command ended, if not by an error.

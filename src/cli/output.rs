@@ -3,7 +3,7 @@
 use super::Talk;
 use serde_json::{Value, json};
 use std::io::Write;
-use wgpca::gpca::{Component, Model};
+use wgpca::clouds::{Component, Model};
 use wgpca::{Error, Result};
 
 /// Writes text as it is.

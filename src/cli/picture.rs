@@ -4,8 +4,8 @@
 use super::Talk;
 use std::path::Path;
 use wgpca::Result;
+use wgpca::clouds::Model;
 use wgpca::gaussian::{self, Gaussians};
-use wgpca::gpca::Model;
 use wgpca::io::write_atomic;
 use wgpca::plot::{Curve, Mark, Matrix2, Panel, Shown, Strip, Summary, gaussian_picture, picture};
 

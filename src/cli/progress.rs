@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+use wgpca::clouds::{Event, Outcome};
 use wgpca::gaussian;
-use wgpca::gpca::{Event, Outcome};
 
 /// Steps between two lines of JSON.
 const EVERY: usize = 10;

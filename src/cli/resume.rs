@@ -6,8 +6,8 @@ use super::{Talk, words};
 use clap::{ArgMatches, Args as _, CommandFactory, Parser};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use wgpca::gpca::{Fit, Settings};
-use wgpca::store::{CHECKPOINT_FILE, CheckpointFacts, CheckpointLock};
+use wgpca::clouds::{Fit, Settings};
+use wgpca::io::{CHECKPOINT_FILE, CheckpointFacts, CheckpointLock};
 use wgpca::{Error, Measure, Result};
 
 /// Options of a run that are no settings of the fit, beside those that say how inputs are read.

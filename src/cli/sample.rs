@@ -4,7 +4,7 @@ use super::args::Sample;
 use super::output::emit;
 use super::{Exit, Talk, load, rows};
 use wgpca::Result;
-use wgpca::store::AnyModel;
+use wgpca::io::AnyModel;
 
 pub fn run(args: &Sample, talk: Talk) -> Result<Exit> {
     if let Some(path) = &args.output {

@@ -5,8 +5,8 @@ use super::device::{projector, refuse_gpu};
 use super::output::{emit, exact};
 use super::{Exit, Talk, ask, load, pool, read_as_gaussians, read_clouds, refuse_solves};
 use std::fmt::Write;
+use wgpca::io::AnyModel;
 use wgpca::ot::Status;
-use wgpca::store::AnyModel;
 use wgpca::{Measure, Result};
 
 /// Where a measure projects on a component.
@@ -66,7 +66,7 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
         AnyModel::Clouds(mut model) => {
             ask(&mut model.sinkhorn, &args.solves)?;
             let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, talk)?;
-            let foot = |p: wgpca::gpca::Projection| {
+            let foot = |p: wgpca::clouds::Projection| {
                 let settled = p.status == Status::Converged;
                 Foot { time: p.time, error: Some(p.time_se), residual: p.residual, at_end: p.at_end, settled }
             };

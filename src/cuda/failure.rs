@@ -1,7 +1,8 @@
 //! What an error of the driver means, and what to do.
 
 use crate::error::Error;
-use cudarc::driver::{DriverError, sys::CUresult as Code};
+use cudarc::driver::DriverError;
+use cudarc::driver::sys::CUresult as Code;
 
 /// The oldest driver that loads the kernels, as the driver counts: CUDA 12.0.
 pub(super) const OLDEST_DRIVER: i32 = 12_000;

@@ -3,23 +3,23 @@
 //! cudarc is used in this module only. Without a driver or a GPU everything else works as before: what asks for a
 //! device gets an [`Error::Device`](crate::Error::Device) that says what to do.
 
+mod batch;
 #[doc(hidden)]
 pub mod bench;
-mod chains;
 mod device;
 mod failure;
 mod graph;
 #[macro_use]
 mod launch;
+mod draw;
 mod memory;
 mod networks;
 mod ptx;
-mod sampling;
 mod sinkhorn;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod training;
+mod trainer;
 
 pub use device::{Device, Gpu};
 pub use sinkhorn::divergence;

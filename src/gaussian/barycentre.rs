@@ -1,12 +1,12 @@
 //! The Wasserstein barycentre of Gaussian measures.
 
-use super::data::Data;
-use super::set::Gaussians;
+use super::gaussians::Gaussians;
+use super::preprocess::Data;
 use super::settings::Degenerate;
-use super::status::Status;
 use super::sums::sum;
 use crate::error::Result;
 use crate::linalg::{SignedSvd, add, dot, gram, identity, multiply, multiply_tn};
+use crate::status::Status;
 
 /// The barycentre is found to this relative error, by rows of its factor.
 const TOLERANCE: f64 = 1e-13;
@@ -24,12 +24,12 @@ pub struct Barycentre {
     #[cfg_attr(feature = "io", serde(skip))]
     pub covariance: Vec<f64>,
     /// The sum at the minimum, a squared length: what a component is measured against.
-    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
     pub cost: f64,
     /// Fixed-point iterations done.
     pub iterations: usize,
     /// Relative error of Σ^½ that remains, from the last step and the rate of the iteration.
-    #[cfg_attr(feature = "io", serde(with = "crate::numbers::one"))]
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
     pub error: f64,
     /// How the iteration ended.
     pub status: Status,
@@ -159,7 +159,7 @@ pub(crate) fn spread(data: &Data, a: &[f64]) -> f64 {
     let d = data.d;
     let total = sum((data.len(), d), 1, &mut [], |range, total, _| {
         for i in range {
-            let mut apart = super::geometry::aligned(a, data.factor(i), d);
+            let mut apart = super::geometry::bures::aligned(a, data.factor(i), d);
             add(&mut apart, -1.0, a);
             total[0] += data.weights[i] * (dot(&apart, &apart) + dot(data.mean(i), data.mean(i)));
         }

@@ -1,12 +1,12 @@
 //! From a line in the frame to a component in the units of the data.
 
 use super::component::{Component, StartReport};
-use super::data::Data;
-use super::descent::Found;
-use super::feet::{Foot, cost, feet};
-use super::geodesic::Geodesic;
-use super::status::Status;
+use super::geometry::geodesic::Geodesic;
+use super::preprocess::Data;
+use super::project::projections::{Foot, cost, feet};
+use super::search::local_search::Found;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
+use crate::status::Status;
 
 /// Constraints hold to this, or the component has not converged.
 const CONSTRAINTS: f64 = 1e-9;

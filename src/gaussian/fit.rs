@@ -2,21 +2,21 @@
 //! piece of work at a time, so that its owner can report or stop between any two.
 
 use super::barycentre::{Barycentre, FixedPoint, in_units};
-use super::coordinates::{Coordinates, triangle};
-use super::data::{Data, NEGLIGIBLE};
-use super::descent::{Family, Found, Limits};
 use super::finish::{Finished, Yardstick, finish};
-use super::geodesic::Geodesic;
+use super::gaussians::Gaussians;
+use super::geometry::coordinates::{Coordinates, triangle};
+use super::geometry::geodesic::Geodesic;
 use super::lines::{directions, first_line, settled, span};
 use super::model::Model;
-use super::search::{Search, piece};
-use super::set::Gaussians;
+use super::preprocess::{Data, NEGLIGIBLE};
+use super::search::initialization::{self, Starts};
+use super::search::local_search::{Family, Found, Limits};
+use super::search::multistart::{Search, piece};
 use super::settings::{Degenerate, Settings};
-use super::starts::{self, Starts};
-use super::status::Status;
-use super::tangent_pca::Tangent;
+use super::tangent::tangent_pca::Tangent;
 use crate::error::{Error, Result};
 use crate::pool::Pool;
+use crate::status::Status;
 
 /// Principal directions at the barycentre that serve as starts, beyond those that components are compared with.
 const DIRECTIONS: usize = 3;
@@ -225,10 +225,10 @@ impl Fit {
     fn begin(&self, base: &Base, sample: &Data) -> (Starts, Family) {
         let Settings { starts: count, seed, .. } = self.settings;
         match (self.finished.as_slice(), self.meeting) {
-            ([], _) => (starts::first(sample, &base.tangent, count, seed), Family::Any),
+            ([], _) => (initialization::first(sample, &base.tangent, count, seed), Family::Any),
             ([first, ..], None) => {
                 let span = span(first);
-                let starts = starts::across(sample, &first.line, &first.times, span, count, seed);
+                let starts = initialization::across(sample, &first.line, &first.times, span, count, seed);
                 // Across the first component, anywhere on it.
                 (starts, Family::Across { first: first.line.clone(), low: span.0, high: span.1 })
             }
@@ -236,7 +236,7 @@ impl Fit {
                 // Through the common point, orthogonal to all before.
                 let base = finished[1].line.clone();
                 let earlier = directions(&Coordinates::new(&base.a, self.data.d), meeting, finished);
-                (starts::through(sample, &base, &earlier, count, seed), Family::Through { base, earlier })
+                (initialization::through(sample, &base, &earlier, count, seed), Family::Through { base, earlier })
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The lines of components among each other: where they meet, at right angles, and from where their times count.
 
-use super::coordinates::{Coordinates, remove};
-use super::data::Data;
-use super::descent::centred;
-use super::feet::{cost, feet};
 use super::finish::Finished;
-use super::geodesic::Geodesic;
-use super::starts;
-use super::tangent_pca::Tangent;
+use super::geometry::coordinates::{Coordinates, remove};
+use super::geometry::geodesic::Geodesic;
+use super::preprocess::Data;
+use super::project::projections::{cost, feet};
+use super::search::initialization;
+use super::search::local_search::centred;
+use super::tangent::tangent_pca::Tangent;
 
 /// Times on the first component at which the second may meet it: where that goes on for ever, as far beyond the measures as
 /// they reach; never quite to an end.
@@ -25,9 +25,9 @@ pub(crate) fn directions(at: &Coordinates, meeting: f64, finished: &[Finished]) 
     let mut out: Vec<Vec<f64>> = vec![];
     for (j, other) in finished.iter().enumerate() {
         let there = if j == 0 { other.line.rebased(meeting) } else { other.line.clone() };
-        let mut v = starts::coordinates(at, &there);
+        let mut v = initialization::coordinates(at, &there);
         remove(&mut v, &out);
-        out.push(starts::unit(v));
+        out.push(initialization::unit(v));
     }
     out
 }
@@ -48,9 +48,9 @@ pub(crate) fn first_line(data: &Data, found: &Geodesic, tangent: &Tangent, tange
 /// A later line, orthogonal to the earlier ones to the last digit that coordinates at its own base give.
 pub(crate) fn settled(data: &Data, found: &Geodesic, meeting: f64, finished: &[Finished]) -> Geodesic {
     let at = Coordinates::new(&found.a, data.d);
-    let mut v = starts::coordinates(&at, found);
+    let mut v = initialization::coordinates(&at, found);
     remove(&mut v, &directions(&at, meeting, finished));
-    let v = starts::unit(v);
+    let v = initialization::unit(v);
     let (k, drift) = v.split_at(at.len());
     Geodesic::from_parts(found.a.clone(), at.matrix(k), found.d, found.mean.clone(), drift.to_vec())
 }

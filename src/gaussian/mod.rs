@@ -40,45 +40,33 @@
 //! ```
 
 mod barycentre;
-mod chart;
 mod component;
-mod coordinates;
-mod curvature;
-mod data;
-mod descent;
-mod feet;
 mod finish;
 mod fit;
-mod geodesic;
+mod gaussians;
 mod geometry;
-mod lbfgs;
 mod lines;
 mod model;
-mod plane;
-mod projection;
-mod reduced;
+mod preprocess;
+mod project;
 mod search;
-mod set;
 mod settings;
-mod starts;
-mod status;
 mod sums;
 mod tangent;
-mod tangent_pca;
 
 pub use crate::linalg::{rotation_exp, rotation_log};
+pub use crate::status::Status;
 pub use barycentre::{Barycentre, barycentre};
 pub use component::{Component, StartReport};
-pub use curvature::sectional_curvature;
-pub use feet::Projection;
 pub use fit::{Event, Fit, fit};
-pub use geodesic::Geodesic;
-pub use geometry::{
+pub use gaussians::Gaussians;
+pub use geometry::bures::{
     align, bures_distance, differential, exp, horizontal_lift, horizontal_part, inner_product, linearised_distance,
     log, lyapunov, monge_map, wasserstein_distance,
 };
+pub use geometry::curvature::sectional_curvature;
+pub use geometry::geodesic::Geodesic;
 pub use model::{Evaluation, Model};
-pub use set::Gaussians;
+pub use project::projections::Projection;
 pub use settings::{Degenerate, Settings};
-pub use status::Status;
-pub use tangent_pca::{TangentComponent, TangentPca, tangent_pca};
+pub use tangent::tangent_pca::{TangentComponent, TangentPca, tangent_pca};

@@ -2,16 +2,16 @@
 
 use super::barycentre::Barycentre;
 use super::component::Component;
-use super::data::{Data, Frame};
-use super::feet::{Projection, feet};
-use super::geodesic::Geodesic;
-use super::geometry::aligned;
-use super::set::Gaussians;
+use super::gaussians::Gaussians;
+use super::geometry::bures::aligned;
+use super::geometry::geodesic::Geodesic;
+use super::preprocess::{Data, Frame};
+use super::project::projections::{Projection, feet};
 use super::settings::Settings;
-use super::status::Status;
 use crate::error::{Error, Result};
 use crate::linalg::{add, dot, factor, gram, norm};
 use crate::rng::{Purpose, Stream};
+use crate::status::Status;
 
 /// A fitted model. Everything that it takes and gives is in the units of the data.
 #[derive(Clone, Debug, PartialEq)]

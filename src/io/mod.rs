@@ -4,67 +4,23 @@
 //! which place of the file is to blame. It knows neither paths nor names; those are added in `reading`, once, so that
 //! every message names the file in the same way. Messages put settings of [`ReadOptions`] that help in parentheses.
 
-mod cloud;
-mod columns;
-mod format;
-mod gaussians;
-mod inputs;
-mod keys;
-mod las;
-mod mesh;
-mod mixed;
-mod npy;
-mod npz;
-mod obj;
-mod off;
-mod pcd;
-mod ply;
-mod pts;
-mod reading;
-mod stl;
-mod text;
-mod tokens;
+mod models;
+mod readers;
 mod write;
 
 use std::path::Path;
 
 use crate::error::Result;
 use crate::measure::Measure;
-use inputs::Input;
+use readers::inputs::Input;
 
-pub use columns::Columns;
-pub use format::Format;
-pub use gaussians::{GaussianFiles, read_gaussians, read_matrix, read_weights};
-pub use reading::Reading;
+pub use models::{AnyModel, CHECKPOINT_FILE, CheckpointFacts, CheckpointLock};
+pub use readers::columns::Columns;
+pub use readers::format::Format;
+pub use readers::gaussians::{GaussianFiles, read_gaussians, read_matrix, read_weights};
+pub use readers::options::ReadOptions;
+pub use readers::reading::Reading;
 pub use write::{check_writable, write_atomic, write_npy};
-
-/// How files are read.
-#[derive(Clone, Debug, Default)]
-pub struct ReadOptions {
-    /// Draw this many points uniformly by area from the faces of a mesh (ply, off, obj, stl) instead of taking its
-    /// vertices. Files of other formats have no faces and are read as they are; [`read`] wants at least one mesh.
-    pub surface: Option<usize>,
-    /// Seed of the surface samples.
-    pub seed: u64,
-    /// Columns that are coordinates; without them, names decide, and all columns where there are none.
-    pub columns: Option<Columns>,
-    /// Column (text files with a header), ply vertex property or pcd field that holds weights.
-    pub weight_column: Option<String>,
-    /// Array of an npz that holds weights.
-    pub weights_key: Option<String>,
-    /// Drop points with a coordinate that is NaN, or missing in a text; otherwise such a point is an error.
-    pub drop_nan: bool,
-    /// Read the subdirectories of directories too.
-    pub recursive: bool,
-    /// Format of the files that are named, and of standard input; without it, the endings of their names tell it.
-    pub format: Option<Format>,
-}
-
-impl ReadOptions {
-    fn surface(&self) -> mesh::Surface {
-        self.surface.map(|points| (points, self.seed))
-    }
-}
 
 /// The measures of files and directories, in the order given, with what a user should know of how they were read. `-`
 /// stands for standard input. Of a directory, the files with a known ending are read, sorted by name: no hidden ones, no
@@ -90,7 +46,7 @@ impl ReadOptions {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub fn read<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Result<Reading> {
-    reading::read(inputs, options)
+    readers::reading::read(inputs, options)
 }
 
 /// The measures of [`read`] alone.
@@ -106,5 +62,5 @@ pub fn read_measures<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Res
 /// # Errors
 /// As [`read`], and [`Error::File`](crate::Error::File) for a directory.
 pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Vec<Measure>> {
-    Ok(reading::read_inputs(&[Input::named(path)], vec![], options)?.measures)
+    Ok(readers::reading::read_inputs(&[Input::named(path)], vec![], options)?.measures)
 }

@@ -80,8 +80,8 @@ fn cholesky(sigma: &[f64], d: usize) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dense::{determinant_sign, gram};
     use super::*;
-    use crate::linalg::dense::{determinant_sign, gram};
     use crate::rng::{Purpose, Stream};
 
     fn random(d: usize, rows: usize) -> Vec<f64> {

@@ -2,6 +2,7 @@
 
 mod dense;
 mod factor;
+pub(crate) mod lbfgs;
 mod rotation;
 mod svd;
 mod symmetric;

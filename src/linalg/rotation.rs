@@ -78,8 +78,8 @@ fn symmetric_part(q: &[f64], d: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dense::gram;
     use super::*;
-    use crate::linalg::dense::gram;
     use crate::rng::{Purpose, Stream};
 
     fn skew(d: usize, seed: u32, size: f64) -> Vec<f64> {

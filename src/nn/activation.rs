@@ -1,7 +1,7 @@
 //! Activations with their derivatives.
 
 use crate::error::{Error, Result};
-use crate::real::Real;
+use crate::simd::real::Real;
 use crate::simd::{TILE, Vector, dispatch};
 
 /// The nonlinearity σ of the hidden layers.

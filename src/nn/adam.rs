@@ -1,6 +1,6 @@
 //! Adam (Kingma and Ba, 2015).
 
-use crate::real::Real;
+use crate::simd::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 
 /// Moments of one parameter vector.

@@ -1,6 +1,6 @@
 //! What `benches/` times and users never call: the peak of the machine, to compare passes with.
 
-use crate::real::Real;
+use crate::simd::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 
 /// `rounds` times 24 independent multiply-adds of a whole register, nothing from memory: the flops done, and a number

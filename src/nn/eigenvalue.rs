@@ -1,7 +1,7 @@
 //! An eigenvalue of the Hessian as a function of parameters and point (D4): one sample, in f64.
 
 use super::mlp::Mlp;
-use crate::real::Real;
+use crate::simd::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 
 /// What the derivative of one eigenvalue needs: jets (a, ȧ, ä) of each layer, what its nonlinearity gave, adjoints.

@@ -2,9 +2,9 @@
 
 use super::activation::activate;
 use super::mlp::Mlp;
-use crate::aligned::Aligned;
-use crate::real::Real;
-use crate::real::sealed::{View, Write};
+use crate::simd::aligned::Aligned;
+use crate::simd::real::Real;
+use crate::simd::real::sealed::{View, Write};
 use crate::simd::{Isa, slices};
 
 /// Everything that the passes of one network over a batch of up to `rows` samples need. Sizes are fixed when it is
@@ -89,7 +89,7 @@ impl<T: Real> Pass<T> {
         T::gemm(out, Write::Replace, View::new(&self.a[last - 1], self.rows, n_in), weights.t());
         let bias = &parameters[mlp.biases(last)];
         for row in out.chunks_exact_mut(n_out) {
-            crate::real::axpy(T::ONE, bias, row);
+            crate::simd::real::axpy(T::ONE, bias, row);
         }
     }
 

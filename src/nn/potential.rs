@@ -3,8 +3,8 @@
 
 use super::mlp::Mlp;
 use super::pass::Pass;
-use crate::real::Real;
-use crate::real::sealed::{View, Write};
+use crate::simd::real::Real;
+use crate::simd::real::sealed::{View, Write};
 use crate::simd::{Vector, dispatch, slices};
 
 impl<T: Real> Pass<T> {

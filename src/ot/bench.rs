@@ -1,10 +1,10 @@
 //! What `benches/` times and users never call: the parts of a solve one by one.
 
-use super::cloud::Cloud;
+use super::kernel::cloud::Cloud;
+use super::kernel::tiles::Kind;
 use super::points::{Points, mean};
-use super::problem::{Pair, Problem};
-use super::tiles::Kind;
-use crate::real::Real;
+use super::sinkhorn::problem::{Pair, Problem};
+use crate::simd::real::Real;
 use crate::simd::{Isa, slices};
 
 /// One problem between two clouds, started by one iteration in the log domain.

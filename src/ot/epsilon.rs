@@ -1,7 +1,7 @@
 //! How much entropy: the rule for ε.
 
 use crate::error::{Error, Result};
-use crate::real::Real;
+use crate::simd::real::Real;
 
 use super::points::{Axis, Points, axes, variance_above_rounding};
 

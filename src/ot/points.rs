@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::measure::{Measure, check_points, normalise_weights};
-use crate::real::{Real, cast, widen};
+use crate::simd::real::{Real, cast, widen};
 
 /// A weighted point cloud in precision `T`, row-major `n × d`.
 ///
@@ -181,7 +181,7 @@ pub fn variance_above_rounding<T: Real>(points: &Points<T>) -> f64 {
 
 /// A coordinate over all points, in f64.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     pub mean: f64,
     pub variance: f64,
     /// Square of what rounding makes of the largest coordinate.
@@ -197,7 +197,7 @@ impl Axis {
 }
 
 /// Every coordinate. A few at a time, with no memory for all.
-pub(super) fn axes<T: Real>(points: &Points<T>) -> impl Iterator<Item = Axis> {
+pub(crate) fn axes<T: Real>(points: &Points<T>) -> impl Iterator<Item = Axis> {
     const RUN: usize = 8;
     let d = points.dim;
     (0..d).step_by(RUN).flat_map(move |first| {

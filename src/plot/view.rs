@@ -1,7 +1,8 @@
 //! How points of a dimension are seen: their place on the page and how near they are.
 
+use super::range::Range;
 use super::range::drawable;
-use super::{Strip, ellipse, range::Range};
+use super::{Strip, ellipse};
 
 /// Place to the right and up, and nearness.
 pub(super) type Seen = [f64; 3];

@@ -1,9 +1,9 @@
 //! The two precisions on this CPU: their vector types, and their matrix product (faer's, one thread).
 
 use super::Lanes;
+use super::real::sealed::{Engine, View, Write};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
-use crate::real::sealed::{Engine, View, Write};
 
 macro_rules! engine {
     ($t:ident, $avx2:ident, $avx512:ident) => {

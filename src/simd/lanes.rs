@@ -1,8 +1,8 @@
 //! Vectors as plain arrays: the portable instance, and NEON's, which is the same code with fused multiply-adds (four
 //! lanes are one register there).
 
+use super::real::Real;
 use super::{Vector, math};
-use crate::real::Real;
 
 /// Four lanes. `FMA` says that `mul_add` is one instruction; without it the library call would cost dozens.
 #[derive(Clone, Copy)]

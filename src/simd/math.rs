@@ -4,7 +4,7 @@
 //! (f64); log2 an error of at most 3e-7 (f32) and 6e-16 (f64), relative to max(1, |log₂ x|).
 
 use super::Vector;
-use crate::real::Real;
+use super::real::Real;
 
 /// Constants of the two functions in one precision.
 pub(super) trait Math: Real {
@@ -94,9 +94,9 @@ pub(super) fn log2<V: Vector<Scalar: Math>>(x: V) -> V {
 
 #[cfg(test)]
 mod tests {
+    use super::super::slices;
+    use super::super::{Isa, TILE};
     use super::*;
-    use crate::simd::slices;
-    use crate::simd::{Isa, TILE};
 
     /// Largest error of exp2 and log2 over their domains on one instruction set.
     fn errors<T: Math>(isa: Isa) -> (f64, f64) {

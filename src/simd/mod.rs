@@ -4,14 +4,16 @@
 //! takes an [`Isa`] and enters the body compiled for that instruction set. Plain lane arrays left to the optimiser
 //! were tried first: LLVM's superword pass turned them into shuffles, 4 to 8 times slower, hence explicit vectors.
 
+pub(crate) mod aligned;
 mod engine;
 mod lanes;
 mod math;
+pub(crate) mod real;
 pub(crate) mod slices;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 
-pub use crate::real::sealed::Vector;
+pub use crate::simd::real::sealed::Vector;
 pub(crate) use lanes::Lanes;
 use std::fmt;
 
@@ -90,14 +92,14 @@ macro_rules! dispatch {
     ($($(#[$doc:meta])* $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;)*) => { $(
         $(#[$doc])*
         #[allow(clippy::too_many_arguments)]
-        $vis fn $name<$T: $crate::real::Real>(isa: $crate::simd::Isa, $($arg: $ty),*) $(-> $ret)? {
+        $vis fn $name<$T: $crate::simd::real::Real>(isa: $crate::simd::Isa, $($arg: $ty),*) $(-> $ret)? {
             match isa.kind() {
                 $crate::simd::Kind::Portable => $body::<$T::Portable>($($arg),*),
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Kind::Avx2 => {
                     #[target_feature(enable = "avx2,fma")]
                     #[allow(clippy::too_many_arguments)]
-                    fn enter<$T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? { $body::<$T::Avx2>($($arg),*) }
+                    fn enter<$T: $crate::simd::real::Real>($($arg: $ty),*) $(-> $ret)? { $body::<$T::Avx2>($($arg),*) }
                     // SAFETY: an `Isa` of this kind is only made after the CPU was asked for these features.
                     unsafe { enter::<$T>($($arg),*) }
                 }
@@ -105,7 +107,7 @@ macro_rules! dispatch {
                 $crate::simd::Kind::Avx512 => {
                     #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
                     #[allow(clippy::too_many_arguments)]
-                    fn enter<$T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? { $body::<$T::Avx512>($($arg),*) }
+                    fn enter<$T: $crate::simd::real::Real>($($arg: $ty),*) $(-> $ret)? { $body::<$T::Avx512>($($arg),*) }
                     // SAFETY: an `Isa` of this kind is only made after the CPU was asked for these features.
                     unsafe { enter::<$T>($($arg),*) }
                 }

@@ -1,7 +1,7 @@
 //! Operations on slices of any length. Sums have a fixed order within an instruction set.
 
+use super::real::Real;
 use super::{Vector, dispatch};
-use crate::real::Real;
 
 dispatch! {
     /// x ← 2^x; the way of tests and benches to [`Vector::exp2`].
@@ -122,9 +122,9 @@ fn column_sums_body<V: Vector>(rows: &[V::Scalar], sums: &mut [V::Scalar]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Isa, Lanes};
     use super::*;
     use crate::rng::{Purpose, Stream};
-    use crate::simd::{Isa, Lanes};
 
     /// A function on an instruction set, or on NEON's code path where there is none.
     macro_rules! on {

@@ -2,7 +2,7 @@
 //! layout and read. Their laws are N(m + t(Sm + b), (L(I + tS))²), so that everything is known in closed form.
 
 use wgpca::Measure;
-use wgpca::gpca::Model;
+use wgpca::clouds::Model;
 use wgpca::rng::Stream;
 
 /// Diagonal Gaussians N(a, diag(s²)) as points (a, s) of R^2d, where W₂ is the Euclidean distance; the components are

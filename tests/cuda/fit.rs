@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 use wgpca::Measure;
-use wgpca::gpca::{Fit, Model, Settings, Start, Tangent};
+use wgpca::clouds::{Fit, Model, Settings, Start, Tangent};
 use wgpca::ot::{Epsilon, Sinkhorn};
 
 fn wgpca(arguments: &[&str], at: &Path, emulated: bool) -> Output {

@@ -1,8 +1,8 @@
 //! A dense computation, in f64, of everything that potentials imply: what a result is judged by.
 
 use super::*;
+use crate::common::widen;
 use wgpca::ot::Status;
-use wgpca::real::widen;
 
 /// What the potentials of a result say about it.
 pub struct Certificate {

@@ -1,13 +1,13 @@
 //! The numbers of `golden/sinkhorn.json` (POT, OTT, closed forms), normal laws, and the gradients of a float64 study.
 
 use super::*;
+use crate::common::widen;
 use crate::common::{floats, golden, relative_error};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use wgpca::ot::Status;
-use wgpca::real::widen;
 
 fn number(case: &Value, key: &str) -> f64 {
     case[key].as_f64().unwrap_or_else(|| panic!("{key} of {}", case["name"]))

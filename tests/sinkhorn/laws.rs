@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::common::taylor_slope;
+use crate::common::widen;
 use wgpca::ot::{Solver, Status, divergence_from, mean};
-use wgpca::real::widen;
 
 /// Weighted clouds of different sizes in three dimensions.
 fn pair<T: Real>() -> (Points<T>, Points<T>) {

@@ -11,9 +11,9 @@ mod laws;
 mod shapes;
 mod small_epsilon;
 
+use crate::common::cast;
 use wgpca::Real;
 use wgpca::ot::{Divergence, Epsilon, Points, Sinkhorn, divergence};
-use wgpca::real::cast;
 use wgpca::rng::{Purpose, Stream};
 
 /// The stored kernel, and the same iteration streamed.

@@ -257,7 +257,7 @@ fn one_point_against_many() {
             let r = Solver::new(&settings).unwrap().divergence(&one, &many).unwrap();
             assert!((r.ot_xy - cost).abs() < bound * cost && r.ot_xx == 0.0, "{} for {cost}", r.ot_xy);
             let expected: Vec<f64> = (0..3).map(|k| 2.0 * (one.coords()[k].to_f64() - mean[k])).collect();
-            let off = distance(&wgpca::real::widen(&r.gradient), &expected);
+            let off = distance(&crate::common::widen(&r.gradient), &expected);
             assert!(off < bound * apart, "{off}");
             let turned = Solver::new(&settings).unwrap().divergence(&many, &one).unwrap();
             assert!((turned.value - r.value).abs() < 10.0 * bound * cost, "{} {}", turned.value, r.value);
@@ -320,7 +320,7 @@ fn gradients_between_clouds_that_nearly_coincide() {
                 for y in [&coords, &backwards] {
                     let r = solve(&x, &cloud(y, 3, None), &settings);
                     assert_eq!(r.report.status, Status::Converged);
-                    assert!(largest(&wgpca::real::widen(&r.gradient)) < zero, "{}: {:?}", T::NAME, r.report);
+                    assert!(largest(&crate::common::widen(&r.gradient)) < zero, "{}: {:?}", T::NAME, r.report);
                 }
                 for shift in [1e-1, 1e-2, 1e-3, 1e-4] {
                     // Below, f32 rounds the shift itself.
@@ -330,7 +330,7 @@ fn gradients_between_clouds_that_nearly_coincide() {
                     let y: Vec<f64> = coords.iter().map(|v| v + shift).collect();
                     let r = solve(&x, &cloud(&y, 3, None), &settings);
                     let expected = vec![-2.0 * shift / 64.0; 3 * 64];
-                    let error = crate::common::relative_error(&wgpca::real::widen(&r.gradient), &expected);
+                    let error = crate::common::relative_error(&crate::common::widen(&r.gradient), &expected);
                     assert!(error < 0.1, "{}, tolerance {tolerance}, shift {shift}: {error}, {:?}", T::NAME, r.report);
                     assert!(r.report.marginal_error <= tolerance && r.report.iterations < 1500, "{:?}", r.report);
                 }

@@ -1,6 +1,6 @@
 //! Where everything lies: the tables that the kernels read (kernels/layers.cuh, kernels/weights.cu).
 
-use crate::gpca::Architecture;
+use crate::clouds::Architecture;
 use crate::nn::{Activation, Mlp};
 
 /// Quantities kept for each hidden unit and row: a, σ', z̄ of φ; a, σ', s, c, ȧ, ζ of f.

@@ -1,10 +1,10 @@
 //! The parameters of a geodesic in device memory, and passes that need nothing else.
 
-use super::super::{Buffer, Device, Grid};
 use super::layout::{stored, table};
 use super::{Rows, THREADS, blocks};
+use crate::clouds::{Architecture, Geodesic};
+use crate::cuda::{Buffer, Device, Grid};
 use crate::error::{Error, Result};
-use crate::gpca::{Architecture, Geodesic};
 use cudarc::driver::CudaViewMut;
 
 /// φ and f of a geodesic.

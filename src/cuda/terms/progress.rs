@@ -1,8 +1,8 @@
 //! Where a training stands on the device: steps done, times and their optimiser, and what the last steps saw.
 
+use crate::clouds::{Outcome, State};
 use crate::cuda::{Buffer, Device};
 use crate::error::Result;
-use crate::gpca::{Outcome, State};
 
 /// Numbers of an outcome, in the order of `kernels/times.cu`.
 pub(super) const NUMBERS: usize = 14;

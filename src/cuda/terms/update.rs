@@ -2,10 +2,10 @@
 
 use super::progress::{NUMBERS, Progress};
 use super::{THREADS, Terms};
+use crate::clouds::shared::{LONGEST, MEETING_RATE};
+use crate::clouds::{Schedule, Settings, TimeUpdate};
 use crate::cuda::{Buffer, Device, Grid, Parameter};
 use crate::error::Result;
-use crate::gpca::shared::{LONGEST, MEETING_RATE};
-use crate::gpca::{Schedule, Settings, TimeUpdate};
 use cudarc::driver::DeviceRepr;
 
 /// What the solves (z, y) of the slots, then (z, z), then (y, y) found.

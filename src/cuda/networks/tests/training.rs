@@ -1,7 +1,7 @@
 //! What a step does with the passes: gradients, updates, the step as a whole.
 
 use super::*;
-use crate::gpca::chunk::sum_gradients;
+use crate::clouds::geodesic::chunk::sum_gradients;
 use crate::nn::Jets;
 
 #[test]

@@ -1,10 +1,10 @@
 //! Both engines with one training: the device gets u, v, eigenvalues and gradients of the divergence from the CPU's step.
 
 use super::*;
-use crate::cuda::sampling::tests::data;
-use crate::cuda::sampling::{Sampler, Sources};
-use crate::gpca::shared::{Data, Earlier, End, Interval, Slot, Stepper, extremes};
-use crate::gpca::{Architecture, Geodesic, Outcome, State};
+use crate::clouds::shared::{Data, Earlier, End, Interval, Slot, Stepper, extremes};
+use crate::clouds::{Architecture, Geodesic, Outcome, State};
+use crate::cuda::draw::tests::data;
+use crate::cuda::draw::{Sampler, Sources};
 use crate::nn::step_and_floor;
 use crate::ot::Sinkhorn;
 use crate::rng::{Purpose, Stream};
@@ -24,7 +24,7 @@ pub(super) fn end_number(end: Option<End>) -> i32 {
 }
 
 fn wide(v: &[f32]) -> Vec<f64> {
-    crate::real::widen(v)
+    crate::simd::real::widen(v)
 }
 
 /// Both engines.

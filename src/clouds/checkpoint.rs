@@ -1,0 +1,142 @@
+//! Where a fit stands: all that a checkpoint holds.
+
+use super::component::{Component, FitStatus};
+use super::project::explained::Baseline;
+use super::train::state::State;
+use super::train::step::Outcome;
+
+/// A state worth keeping.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(bound = ""))]
+pub(crate) struct Kept<T> {
+    pub state: State<T>,
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    pub cost: f64,
+    pub step: usize,
+}
+
+/// Counts over the steps of a start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Counts {
+    pub visits: usize,
+    pub clipped: usize,
+    pub unconverged: usize,
+    /// Most pairs clipped in a window of [`WINDOW`] steps, as a share.
+    pub worst_window: f64,
+    /// Steps, clipped pairs and visits of the running window.
+    pub window: [usize; 3],
+}
+
+/// Steps over which clipping is watched.
+const WINDOW: usize = 100;
+
+impl Counts {
+    pub fn add(&mut self, outcome: &Outcome) {
+        self.visits += outcome.measures;
+        self.clipped += outcome.clipped;
+        self.unconverged += outcome.unconverged;
+        let [steps, clipped, visits] = &mut self.window;
+        (*steps, *clipped, *visits) = (*steps + 1, *clipped + outcome.clipped, *visits + outcome.measures);
+        if *steps == WINDOW {
+            self.worst_window = self.worst_window.max(*clipped as f64 / *visits as f64);
+            self.window = [0; 3];
+        }
+    }
+}
+
+/// A start that was trained to its end.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(bound = ""))]
+pub(crate) struct Trained<T> {
+    pub name: String,
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    pub start_cost: f64,
+    pub best: Kept<T>,
+    pub spectrum: Vec<f64>,
+    pub counts: Counts,
+    pub steps: usize,
+    pub status: FitStatus,
+}
+
+/// A start in training.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(bound = ""))]
+pub(crate) struct Training<T> {
+    pub state: State<T>,
+    pub step: usize,
+    /// Step of the last evaluation.
+    pub evaluated: usize,
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    pub start_cost: f64,
+    pub best: Kept<T>,
+    pub spectrum: Vec<f64>,
+    pub counts: Counts,
+}
+
+/// Where a fit stands: all that a checkpoint holds.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(bound = ""))]
+pub(crate) struct Position<T> {
+    pub components: Vec<Component<T>>,
+    /// Starts of the present component that are done.
+    pub trained: Vec<Trained<T>>,
+    pub training: Option<Training<T>>,
+    /// The yardstick of explained shares, once the first component is finished.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub baseline: Option<Baseline>,
+}
+
+#[cfg(feature = "io")]
+impl<T: crate::simd::real::Real> Position<T> {
+    /// What does not fit the settings, n measures and dimension d.
+    pub fn fault(&self, settings: &super::settings::Settings, n: usize, d: usize) -> Option<&'static str> {
+        let Ok(architecture) = super::geodesic::networks::Architecture::new(settings, d) else {
+            return Some("its settings describe no network");
+        };
+        let (phi, f) = (architecture.phi_parameters(), architecture.f_parameters());
+        let fits = |g: &super::geodesic::networks::Geodesic<T>| {
+            g.architecture == architecture && (g.phi.len(), g.f.len()) == (phi, f)
+        };
+        let whole = |s: &State<T>| {
+            let moments = [
+                (s.adam_phi.first.len(), phi),
+                (s.adam_phi.second.len(), phi),
+                (s.adam_f.first.len(), f),
+                (s.adam_f.second.len(), f),
+                (s.adam_times.first.len(), n + 2),
+                (s.adam_times.second.len(), n + 2),
+                (s.times.len(), n),
+            ];
+            fits(&s.geodesic) && moments.iter().all(|(len, wanted)| len == wanted)
+        };
+        let sound = self.components.iter().all(|c| fits(&c.geodesic) && c.times.len() == n)
+            && self.trained.iter().all(|t| whole(&t.best.state))
+            && self.training.iter().all(|t| whole(&t.state) && whole(&t.best.state))
+            && self.components.len() <= settings.components
+            && self.trained.len() <= settings.starts.len();
+        (!sound).then_some("its arrays do not fit its settings")
+    }
+}
+
+/// FNV-1a over names, points and weights.
+#[cfg(feature = "io")]
+pub(crate) fn fingerprint(measures: &[crate::measure::Measure]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |bytes: &[u8]| {
+        for &b in bytes {
+            hash = (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    };
+    for m in measures {
+        add(m.name().as_bytes());
+        add(&[0xff]);
+        add(&(m.dim() as u64).to_le_bytes());
+        m.points().iter().chain(m.weights()).for_each(|v| add(&v.to_bits().to_le_bytes()));
+    }
+    hash
+}

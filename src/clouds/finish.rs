@@ -1,0 +1,272 @@
+//! From a trained state to a component: unit speed, interval, times, sign, cost, warnings.
+
+use super::checkpoint::Trained;
+use super::component::{Component, FitStatus};
+use super::data::dataset::Data;
+use super::geodesic::interval::Interval;
+use super::geodesic::samples::{Samples, reference};
+use super::project::evaluate::{Curve, Measures};
+use super::project::explained::{Baseline, Projected, RESOLVED, Share, Yardstick};
+use super::project::time_search::Foot;
+use super::settings::{Orthogonality, Settings};
+use super::train::constraint::Earlier;
+use super::train::state::{GAUGE, State};
+use crate::error::Result;
+use crate::ot::{Points, Sinkhorn, Solves, Status};
+use crate::rng::Purpose;
+use crate::simd::real::{Real, dot};
+
+/// Samples for the interval, the speed, I and O.
+const SAMPLES: usize = 4096;
+/// Tolerance of the solves of final numbers.
+const TOLERANCE: f64 = 1e-4;
+
+/// The solves of final numbers: those of the training, tighter.
+pub(crate) fn final_sinkhorn(settings: &Sinkhorn) -> Sinkhorn {
+    Sinkhorn {
+        tolerance: settings.tolerance.min(TOLERANCE),
+        max_iterations: settings.max_iterations.max(2000),
+        ..settings.clone()
+    }
+}
+
+/// `trained` has the best start first.
+pub(crate) fn finish<T: Real>(
+    trained: Vec<Trained<T>>,
+    data: &Data<T>,
+    settings: &Settings,
+    finished: &[Component<T>],
+    earlier: &[Earlier<T>],
+    baseline: &mut Option<Baseline>,
+    solves: &mut dyn Solves<T>,
+) -> Result<Component<T>> {
+    let (n, d, scale) = (data.sources.len(), data.dim, data.frame.scale);
+    let (seed, unit) = (settings.seed, scale * scale);
+    let sinkhorn = final_sinkhorn(&settings.sinkhorn);
+    let starts: Vec<(String, f64)> = trained.iter().map(|t| (t.name.clone(), t.best.cost * unit)).collect();
+    let kept = trained.into_iter().next().expect("a component has at least one start");
+    let mut state = kept.best.state;
+
+    // Unit speed, and the interval on a large sample; the largest time positive.
+    let x: Vec<T> = reference(seed, Purpose::Evaluation, [5, 0, 0], SAMPLES, d);
+    let speed = Samples::new(&state.geodesic, &x).speed_squared().sqrt();
+    let moves = GAUGE.contains(&speed);
+    if moves {
+        state.rescale(1.0 / speed);
+    }
+    if points_down(&state.times) {
+        state.rescale(-1.0);
+    }
+    let epsilon = |y: &Points<T>| data.epsilon(&settings.sinkhorn.epsilon, y);
+    let mut measures = Measures {
+        sources: &data.sources,
+        weights: &data.weights,
+        epsilon: &epsilon,
+        sinkhorn: &sinkhorn,
+        seed,
+        points: settings.projection_points,
+        variance: data.variance,
+        solves,
+    };
+
+    let targets = measures.targets()?;
+    // Times by projection on all points, within their number. If that turned the sign around, once more.
+    let mut project = |state: &State<T>| {
+        let (_, interval) = Samples::and_interval(&state.geodesic, &x, settings.margin);
+        let span = span(&state.times);
+        let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
+        Ok((measures.project(&targets, &curve)?, interval, span))
+    };
+    let (mut feet, mut interval, mut span) = project(&state)?;
+    if points_down(&feet.iter().map(|f| f.time).collect::<Vec<_>>()) {
+        state.rescale(-1.0);
+        (feet, interval, span) = project(&state)?;
+    }
+
+    let tie = (!earlier.is_empty()).then(|| tie(&state, &interval, earlier, &x, settings));
+    // What it explains, at these times.
+    let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
+    let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+    let errors = measures.time_errors(&curve, &times)?;
+    let mut projected: Vec<Projected<'_, T>> = finished.iter().map(|c| c.projected(&data.order, scale)).collect();
+    projected.push(Projected {
+        geodesic: &state.geodesic,
+        times,
+        errors: errors.iter().map(|e| e.map_or(0.0, |e| e.variance)).collect(),
+        meeting: tie.map_or(0.0, |t| t.meeting[1]),
+    });
+    let yardstick = match baseline.take() {
+        Some(known) => Yardstick::Known(known),
+        None => {
+            let first = finished.first().map_or(curve, Component::curve);
+            Yardstick::At(measures.single(&targets, &first, &projected[0].times)?)
+        }
+    };
+    let found = measures.shares(&projected, finished.len(), yardstick, settings.evaluation_points)?;
+    let explained = found.shares[0].in_units(unit);
+
+    let mut order_times = vec![0.0; n];
+    let mut residuals = vec![0.0; n];
+    let mut time_se = vec![None; n];
+    for ((foot, error), &place) in feet.iter().zip(&errors).zip(&data.order) {
+        order_times[place] = foot.time * scale;
+        residuals[place] = foot.value * unit;
+        time_se[place] = error.map(|e| e.variance.sqrt() * scale);
+    }
+    let open = feet.iter().filter(|f| f.report.status != Status::Converged).count()
+        + errors.iter().flatten().filter(|e| e.report.status != Status::Converged).count();
+    let counts = kept.counts;
+    let share = |k: usize| if counts.visits > 0 { k as f64 / counts.visits as f64 } else { 0.0 };
+    let mut component = Component {
+        interval: (interval.low * scale, interval.high * scale),
+        interval_samples: SAMPLES,
+        meeting: tie.map(|t| (t.meeting[0] * scale, t.meeting[1] * scale)),
+        intersection: tie.map(|t| t.intersection * unit),
+        orthogonality: tie.map(|t| t.orthogonality),
+        times: order_times,
+        residuals,
+        time_se,
+        cost: explained.cost,
+        cost_se: explained.cost_se,
+        variation: found.variation.value * unit,
+        variation_se: found.variation.se * unit,
+        noise_floor: found.noise_floor * unit,
+        explained: explained.explained,
+        explained_se: explained.explained_se,
+        explained_se_population: explained.explained_se_population,
+        together: explained.together,
+        together_se: explained.together_se,
+        points: found.draws.range(),
+        weighted: found.draws.weighted,
+        clipped: share(counts.clipped),
+        unconverged: share(counts.unconverged),
+        open_solves: open + found.open,
+        starts,
+        start_cost: kept.start_cost * unit,
+        spectrum: kept.spectrum,
+        steps: kept.steps,
+        kept_step: kept.best.step,
+        // No time is left where an eigenvalue is no number.
+        status: if interval.is_point() { FitStatus::Diverged } else { kept.status },
+        warnings: vec![],
+        frame_interval: interval,
+        frame_span: span,
+        geodesic: state.geodesic,
+    };
+    *baseline = Some(found.baseline);
+    component.warnings = warnings(&component, &explained, &feet, counts.worst_window, moves, unit * data.variance);
+    Ok(component)
+}
+
+/// (smallest, largest).
+fn span(times: &[f64]) -> (f64, f64) {
+    times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)))
+}
+
+/// The largest |t| is negative (the first counts if there are two).
+fn points_down(times: &[f64]) -> bool {
+    times.iter().fold(0.0, |best: f64, &t| if t.abs() > best.abs() { t } else { best }) < 0.0
+}
+
+#[derive(Clone, Copy)]
+struct Tie {
+    meeting: [f64; 2],
+    intersection: f64,
+    orthogonality: f64,
+}
+
+/// I and O on a large sample.
+fn tie<T: Real>(state: &State<T>, interval: &Interval, earlier: &[Earlier<T>], x: &[T], settings: &Settings) -> Tie {
+    let meeting = [earlier[0].interval.clip(state.meeting[0]).0, interval.clip(state.meeting[1]).0];
+    let samples = Samples::new(&state.geodesic, x);
+    let d = state.geodesic.architecture.dim();
+    let n = samples.n as f64;
+    let (mut intersection, mut orthogonality) = (0.0, 0.0);
+    for (k, e) in earlier.iter().enumerate() {
+        let old = Samples::new(&e.geodesic, x);
+        if k == 0 {
+            for i in 0..samples.u.len() {
+                let new = samples.u[i].to_f64() + meeting[1] * samples.v[i].to_f64();
+                intersection += (new - old.u[i].to_f64() - meeting[0] * old.v[i].to_f64()).powi(2) / n;
+            }
+        }
+        orthogonality += match settings.orthogonality {
+            Orthogonality::L2 => {
+                let norms = dot(&samples.v, &samples.v) * dot(&old.v, &old.v);
+                if norms > 0.0 { dot(&samples.v, &old.v).powi(2) / norms } else { 0.0 }
+            }
+            Orthogonality::Pointwise => {
+                let rows = samples.v.chunks_exact(d).zip(old.v.chunks_exact(d));
+                let cosine = |(g, h): (&[T], &[T])| {
+                    let norms = dot(g, g) * dot(h, h);
+                    if norms > 0.0 { dot(g, h).powi(2) / norms } else { 0.0 }
+                };
+                rows.map(cosine).sum::<f64>() / n
+            }
+        };
+    }
+    Tie { meeting, intersection, orthogonality }
+}
+
+/// What the study of convergence saw go wrong, and what a user cannot see in the numbers alone.
+fn warnings<T: Real>(
+    c: &Component<T>,
+    explained: &Share,
+    feet: &[Foot],
+    worst_window: f64,
+    moves: bool,
+    variance: f64,
+) -> Vec<String> {
+    let mut out = vec![];
+    if c.status == FitStatus::Diverged {
+        out.push("training left the range of its precision and was stopped; the best state before is kept".into());
+    }
+    if worst_window > 0.5 {
+        let share = 100.0 * worst_window;
+        out.push(format!(
+            "{share:.0} % of the times were clipped over 100 steps: the interval is running away from the data; look for \
+             points far from the rest, or take another start"
+        ));
+    }
+    if c.unconverged > 0.05 {
+        let share = 100.0 * c.unconverged;
+        out.push(format!(
+            "{share:.0} % of the Sinkhorn solves did not converge; raise epsilon, the tolerance or the limit of iterations"
+        ));
+    }
+    if !moves || c.times.iter().all(|&t| t == c.times[0]) {
+        out.push("the component does not move: all measures project to one time".into());
+    }
+    let ends = feet.iter().filter(|f| c.frame_interval.at_end(f.time)).count();
+    if 4 * ends > feet.len() {
+        out.push(format!(
+            "{ends} of {} measures project to an end of the interval: the geodesic cannot go on to them",
+            feet.len()
+        ));
+    }
+    if c.open_solves > 0 {
+        let open = c.open_solves;
+        out.push(format!("{open} solves of the final times and costs did not reach their tolerance"));
+    }
+    if c.orthogonality.is_some_and(|o| o > 0.05) {
+        let o = c.orthogonality.unwrap_or_default();
+        out.push(format!(
+            "it is not orthogonal to the earlier ones (O = {o:.2}); raise lambda O or the number of steps"
+        ));
+    }
+    if c.intersection.is_some_and(|i| i > 0.05 * variance) {
+        let i = c.intersection.unwrap_or_default();
+        out.push(format!("it does not meet the first (I = {i:.2e}); raise lambda I or the number of steps"));
+    }
+    match c.explained {
+        None => out.push(format!(
+            "the measures do not differ by more than {RESOLVED} standard errors of sampling: there is no share to explain; \
+             measures of more points, or more measures, may tell"
+        )),
+        Some(_) if !explained.distinguishable() => {
+            out.push("its explained share is not distinguishable from none: it is below two standard errors".into());
+        }
+        Some(_) => {}
+    }
+    out
+}

@@ -1,0 +1,472 @@
+//! The fit: components one after the other, each from its starts, step by step. A [`Fit`] advances one piece of work at
+//! a time, so that its owner can report, save or stop between any two; stopped within one it stands where it stood before.
+
+use super::checkpoint::{Counts, Kept, Position, Trained, Training};
+use super::component::{Component, FitStatus};
+use super::data::dataset::Data;
+use super::finish::finish;
+use super::model::Model;
+use super::project::evaluate::Evaluator;
+use super::project::outliers::outlier;
+use super::settings::{Keep, Settings, Start};
+use super::start::tangent::{barycentre, start};
+use super::train::constraint::Earlier;
+use super::train::state::State;
+use super::train::step::Outcome;
+use super::train::trainer::{Course, Cpu, Engine, Steps, together};
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::measure::Measure;
+use crate::ot::{Epsilon, Solves};
+use crate::pool::Pool;
+use crate::simd::real::Real;
+use std::borrow::Cow;
+
+/// What a piece of work was.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A start of a component is ready.
+    Started {
+        /// Component, from 1.
+        component: usize,
+        /// `tangent(1)`, `random`, …
+        start: String,
+        /// Squared singular values of tangent PCA, if it was done.
+        spectrum: Option<Vec<f64>>,
+        /// Cost before any step.
+        cost: f64,
+    },
+    /// A step was done, or on a device several at once.
+    Step {
+        /// Component, from 1.
+        component: usize,
+        /// Steps done, of `steps`.
+        step: usize,
+        /// Steps planned.
+        steps: usize,
+        /// What it saw; of several steps their sums and worst, else the last.
+        outcome: Outcome,
+    },
+    /// The cost was evaluated on the fixed points.
+    Evaluated {
+        /// Component, from 1.
+        component: usize,
+        /// Steps done.
+        step: usize,
+        /// Cost now, in squared units of the data.
+        cost: f64,
+        /// Lowest cost of this start so far.
+        best: f64,
+    },
+    /// A component is finished.
+    Finished {
+        /// Component, from 1.
+        component: usize,
+    },
+}
+
+/// A fit under way.
+pub struct Fit<T: Real> {
+    settings: Settings,
+    names: Vec<String>,
+    #[cfg(feature = "io")]
+    fingerprint: u64,
+    data: Data<T>,
+    position: Position<T>,
+    barycentre: Option<Vec<T>>,
+    /// The finished components as later ones see them.
+    earlier: Vec<Earlier<T>>,
+    /// About the measures as a whole.
+    warnings: Vec<String>,
+    /// Made for the first piece of work.
+    evaluator: Option<Evaluator<T>>,
+    cancel: Cancel,
+    engine: Box<dyn Engine<T>>,
+    stepper: Option<Box<dyn Steps<T>>>,
+    /// What the last steps saw.
+    seen: Vec<Outcome>,
+}
+
+/// `tangent(1)`, `random`.
+pub(crate) fn start_name(start: Start) -> String {
+    match start {
+        Start::Tangent(j) => format!("tangent({j})"),
+        Start::Random => "random".into(),
+    }
+}
+
+impl<T: Real> Fit<T> {
+    /// Checks settings and measures.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range, fewer than two measures or as many components,
+    /// [`Error::Points`](crate::Error::Points) if their dimensions differ or a coordinate is beyond the range of `T`.
+    pub fn new(measures: &[Measure], settings: &Settings) -> Result<Self> {
+        settings.validate()?;
+        let (measures, weights) = weighted(measures, &settings.measure_weights)?;
+        let measures = &*measures;
+        let data = Data::new(measures, &weights, settings.normalise)?;
+        let (squared, unit) = (2.0 * data.variance, data.frame.scale.powi(2));
+        let epsilon = match settings.sinkhorn.epsilon {
+            Epsilon::Fixed(value) => value / unit,
+            Epsilon::Auto { scale } => scale * squared,
+        };
+        Epsilon::check::<T>(epsilon, squared, unit)?;
+        let most = measures.len() - 1;
+        if settings.components > most {
+            let problem = format!(
+                "they are {}, but {} measures differ in {most} ways at most; give at most {most}",
+                settings.components,
+                most + 1
+            );
+            return Err(Error::parameter("components", problem));
+        }
+        Ok(Fit {
+            warnings: outlier(measures, &weights).into_iter().collect(),
+            settings: settings.clone(),
+            #[cfg(feature = "io")]
+            fingerprint: super::checkpoint::fingerprint(measures),
+            names: measures.iter().map(|m| m.name().to_string()).collect(),
+            position: Position { components: vec![], trained: vec![], training: None, baseline: None },
+            barycentre: None,
+            earlier: vec![],
+            engine: Box::new(Cpu),
+            stepper: None,
+            seen: Vec::with_capacity(1),
+            evaluator: None,
+            cancel: Cancel::new(),
+            data,
+        })
+    }
+
+    /// The settings of this fit.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What may be wrong with the measures, in one sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Work ends with [`Error::Cancelled`] once this token is set: in a start, a step, an evaluation and where a component is
+    /// finished within an iteration of a solve, on a GPU within ten steps or one solve.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.cancel.clone_from(cancel);
+        if let Some(evaluator) = &mut self.evaluator {
+            evaluator.solve_on(solves(&*self.engine, cancel));
+        }
+    }
+
+    /// Finished components.
+    pub fn components(&self) -> &[Component<T>] {
+        &self.position.components
+    }
+
+    #[cfg(feature = "io")]
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    #[cfg(feature = "io")]
+    /// A number that tells these measures from others, in text (JSON has no 64-bit integers).
+    pub(crate) fn fingerprint(&self) -> String {
+        format!("{:016x}", self.fingerprint)
+    }
+
+    /// Where the fit stands, to be written.
+    #[cfg(feature = "io")]
+    pub(crate) fn position_mut(&mut self) -> Result<&mut Position<T>> {
+        self.settle()?;
+        Ok(&mut self.position)
+    }
+
+    /// The same fit on the CPU from now on.
+    pub(crate) fn on_cpu(self) -> Result<Self> {
+        self.on_engine(Box::new(Cpu))
+    }
+
+    /// The same fit elsewhere from now on.
+    pub(crate) fn on_engine(mut self, engine: Box<dyn Engine<T>>) -> Result<Self> {
+        self.settle()?;
+        if let Some(evaluator) = &mut self.evaluator {
+            evaluator.solve_on(solves(&*engine, &self.cancel));
+        }
+        Ok(Fit { engine, stepper: None, ..self })
+    }
+
+    /// Brings the state of the training up to date.
+    fn settle(&mut self) -> Result<()> {
+        match (&mut self.stepper, &mut self.position.training) {
+            (Some(stepper), Some(training)) => stepper.settle(&mut training.state),
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes on from where another fit stood.
+    #[cfg(feature = "io")]
+    pub(crate) fn set_position(&mut self, position: Position<T>) {
+        self.position = position;
+        self.see_earlier();
+    }
+
+    /// What in the position does not fit the settings and measures.
+    #[cfg(feature = "io")]
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        self.position.fault(&self.settings, self.names.len(), self.data.dim)
+    }
+
+    /// Steps planned for the present component and start.
+    fn steps(&self) -> usize {
+        self.settings.steps[usize::from(!self.position.components.is_empty())]
+    }
+
+    /// Does the next piece of work: prepares a start, takes a step, evaluates, or finishes a component. None when the
+    /// fit is done. Call it inside [`Pool::run`] to use several threads.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) if a start asks for a tangent direction that the measures do not
+    /// have. [`Error::Cancelled`] if it was stopped ([`Fit::cancel_by`]); the fit then stands where it stood before.
+    pub fn advance(&mut self) -> Result<Option<Event>> {
+        self.cancel.check()?;
+        let component = self.position.components.len() + 1;
+        if component > self.settings.components {
+            // A resumed fit may not have it yet.
+            self.barycentre()?;
+            return Ok(None);
+        }
+        let steps = self.steps();
+        let Some(training) = &self.position.training else {
+            return match self.settings.starts.get(self.position.trained.len()) {
+                Some(&which) => self.begin(component, which).map(Some),
+                None => {
+                    self.finish_component()?;
+                    Ok(Some(Event::Finished { component }))
+                }
+            };
+        };
+        let step = training.step;
+        let pause = step.is_multiple_of(self.settings.evaluate_every) || step == steps;
+        if pause && step > training.evaluated {
+            self.evaluate(component).map(Some)
+        } else if step == steps {
+            self.end_start(FitStatus::Completed);
+            self.advance()
+        } else {
+            self.step(component)
+        }
+    }
+
+    fn see_earlier(&mut self) {
+        let earlier = |c: &Component<T>| Earlier { geodesic: c.geodesic.clone(), interval: c.frame_interval };
+        self.earlier = self.position.components.iter().map(earlier).collect();
+    }
+
+    /// Number of the streams of this component and start.
+    fn run(&self) -> u32 {
+        (self.position.components.len() * 64 + self.position.trained.len()) as u32
+    }
+
+    fn begin(&mut self, component: usize, which: Start) -> Result<Event> {
+        // A later component passes through the first at the mean of its times, where the first two meet.
+        let scale = self.data.frame.scale;
+        let meeting = match self.position.components.as_slice() {
+            [] => 0.0,
+            // In the engine's order: a sum in the caller's would round differently.
+            [first] => self.data.mean(self.data.order.iter().map(|&i| first.times[i])) / scale,
+            [_, second, ..] => second.meeting.map_or(0.0, |m| m.0 / scale),
+        };
+        let mut solves = solves(&*self.engine, &self.cancel);
+        let started = start(which, &self.data, &self.settings, &self.earlier, meeting, self.run(), &mut *solves)?;
+        let cost = self.cost(&started.state)?;
+        let spectrum = started.spectrum.map(|s| s.iter().map(|v| v * scale * scale).collect::<Vec<_>>());
+        let state = started.state;
+        self.position.training = Some(Training {
+            best: Kept { state: state.clone(), cost, step: 0 },
+            state,
+            step: 0,
+            evaluated: 0,
+            start_cost: cost,
+            spectrum: spectrum.clone().unwrap_or_default(),
+            counts: Counts::default(),
+        });
+        Ok(Event::Started { component, start: start_name(which), spectrum, cost: cost * scale * scale })
+    }
+
+    /// Lines 3 to 8 of Algorithm 1 for the measures of one step, or of several.
+    fn step(&mut self, component: usize) -> Result<Option<Event>> {
+        let (steps, run) = (self.steps(), self.run());
+        let Fit { settings, data, position, engine, stepper, earlier, seen, cancel, .. } = self;
+        let training = position.training.as_mut().expect("a start is in training");
+        let course = Course { data, settings, earlier, run, steps, cancel };
+        let stepper = match stepper {
+            Some(stepper) => stepper,
+            None => stepper.insert(engine.prepare(&course, training.step, &training.state)?),
+        };
+        let from = training.step;
+        let pause = (from / settings.evaluate_every + 1) * settings.evaluate_every;
+        seen.clear();
+        stepper.take(&course, from, pause.min(steps), &mut training.state, seen)?;
+        let diverged = seen.pop_if(|last| !last.finite).is_some();
+        training.step += seen.len();
+        seen.iter().for_each(|outcome| training.counts.add(outcome));
+        let (step, outcome) = (training.step, together(seen));
+        if diverged {
+            self.settle()?;
+            self.end_start(FitStatus::Diverged);
+        }
+        match outcome {
+            Some(outcome) => Ok(Some(Event::Step { component, step, steps, outcome: self.in_units(outcome) })),
+            None => self.advance(),
+        }
+    }
+
+    fn evaluate(&mut self, component: usize) -> Result<Event> {
+        self.settle()?;
+        let unit = self.data.frame.scale.powi(2);
+        let training = self.position.training.take().expect("a start is in training");
+        let cost = self.cost(&training.state);
+        let training = self.position.training.insert(training);
+        let cost = cost?;
+        training.evaluated = training.step;
+        // NaN is never the best.
+        if cost < training.best.cost || (self.settings.keep == Keep::Last && cost.is_finite()) {
+            training.best = Kept { state: training.state.clone(), cost, step: training.step };
+        }
+        let best = training.best.cost;
+        Ok(Event::Evaluated { component, step: training.step, cost: cost * unit, best: best * unit })
+    }
+
+    /// On the fixed points.
+    fn cost(&mut self, state: &State<T>) -> Result<f64> {
+        let Fit { evaluator, data, settings, engine, cancel, .. } = self;
+        let evaluator = match evaluator {
+            Some(evaluator) => evaluator,
+            None => {
+                let mut made = Evaluator::new(data, settings, solves(&Cpu, cancel))?;
+                made.solve_on(solves(&**engine, cancel));
+                evaluator.insert(made)
+            }
+        };
+        evaluator.cost(&state.geodesic, &state.times)
+    }
+
+    /// That of the measures, computed once.
+    fn barycentre(&mut self) -> Result<&Vec<T>> {
+        let cloud = match self.barycentre.take() {
+            Some(cloud) => cloud,
+            None => barycentre(&self.data, &self.settings, &mut *solves(&*self.engine, &self.cancel))?,
+        };
+        Ok(self.barycentre.insert(cloud))
+    }
+
+    fn end_start(&mut self, status: FitStatus) {
+        let Some(training) = self.position.training.take() else { return };
+        let Training { step, start_cost, best, spectrum, counts, .. } = training;
+        let name = start_name(self.settings.starts[self.position.trained.len()]);
+        self.position.trained.push(Trained { name, start_cost, best, spectrum, counts, steps: step, status });
+        self.stepper = None;
+    }
+
+    fn finish_component(&mut self) -> Result<()> {
+        let mut trained = self.position.trained.clone();
+        // A NaN, of either sign, is the worst.
+        let key = |start: &Trained<T>| if start.best.cost.is_nan() { f64::INFINITY } else { start.best.cost };
+        trained.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        let Fit { data, settings, earlier, engine, position, cancel, .. } = self;
+        // The position stays as it is if this ends early.
+        let mut baseline = position.baseline.clone();
+        let solves = &mut *solves(&**engine, cancel);
+        let component = finish(trained, data, settings, &position.components, earlier, &mut baseline, solves)?;
+        self.position.baseline = baseline;
+        self.position.trained.clear();
+        self.position.components.push(component);
+        self.see_earlier();
+        Ok(())
+    }
+
+    /// The model of the components that are finished.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) if none is.
+    pub fn into_model(mut self) -> Result<Model<T>> {
+        if self.position.components.is_empty() {
+            return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
+        }
+        let cloud = self.barycentre()?.clone();
+        let Fit { position, data, names, settings, warnings, .. } = self;
+        let single = position.baseline.map(|b| b.time * data.frame.scale);
+        let model = Model::new(position.components, single, data.frame, data.variance, cloud, names, &settings);
+        Ok(Model { warnings, ..model })
+    }
+
+    fn in_units(&self, outcome: Outcome) -> Outcome {
+        let scale = self.data.frame.scale;
+        Outcome {
+            divergence: outcome.divergence.map(|v| v * scale * scale),
+            intersection: outcome.intersection * scale * scale,
+            speed: outcome.speed * scale,
+            ..outcome
+        }
+    }
+}
+
+/// The measures of positive weight and their weights; without weights all of them, 1 each.
+fn weighted<'a>(measures: &'a [Measure], weights: &[f64]) -> Result<(Cow<'a, [Measure]>, Vec<f64>)> {
+    if weights.is_empty() {
+        return Ok((measures.into(), vec![1.0; measures.len()]));
+    }
+    if weights.len() != measures.len() {
+        let problem = format!("{} weights for {} measures; give one a measure", weights.len(), measures.len());
+        return Err(Error::parameter("measure weights", problem));
+    }
+    if !weights.iter().sum::<f64>().is_finite() {
+        return Err(Error::parameter(
+            "measure weights",
+            "their sum leaves the range of f64; divide them by a common factor",
+        ));
+    }
+    let kept = || weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
+    let positive: Vec<f64> = kept().map(|(_, &w)| w).collect();
+    match positive.len() {
+        n if n == weights.len() => Ok((measures.into(), positive)),
+        0 | 1 => Err(Error::parameter("measure weights", "fewer than two are above 0; a component needs at least two")),
+        _ => Ok((kept().map(|(i, _)| measures[i].clone()).collect(), positive)),
+    }
+}
+
+/// Who solves for an engine, until this token is set.
+fn solves<T>(engine: &dyn Engine<T>, cancel: &Cancel) -> Box<dyn Solves<T>> {
+    let mut solves = engine.solves();
+    solves.cancel_by(cancel);
+    solves
+}
+
+/// Fits all components on a pool's threads: the whole of [`Fit`] in one call.
+///
+/// # Errors
+/// As [`Fit::new`] and [`Fit::advance`].
+///
+/// # Example
+/// ```
+/// use wgpca::clouds::{Settings, fit};
+/// use wgpca::{Measure, Pool};
+/// // Three normal samples on the line, moved apart.
+/// let quantiles: Vec<f64> = (0..40).map(|k| ((k as f64 + 0.5) / 40.0 - 0.5) * 3.0).collect();
+/// let measures: Vec<Measure> = [-1.0, 0.0, 2.0]
+///     .iter()
+///     .map(|m| Measure::uniform(format!("at {m}"), quantiles.iter().map(|q| q + m).collect(), 1).unwrap())
+///     .collect();
+/// let settings = Settings { steps: [20, 20], batch: 32, hidden: vec![8; 2], ..Settings::fast() };
+/// let model = fit::<f32>(&measures, &settings, &Pool::new(2)?)?;
+/// let times = &model.components[0].times;
+/// assert!((times[2] - times[0] - 3.0).abs() < 0.3 || (times[0] - times[2] - 3.0).abs() < 0.3);
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+pub fn fit<T: Real>(measures: &[Measure], settings: &Settings, pool: &Pool) -> Result<Model<T>> {
+    pool.run(|| {
+        let mut fit = Fit::new(measures, settings)?;
+        while fit.advance()?.is_some() {}
+        fit.into_model()
+    })
+}

@@ -1,0 +1,114 @@
+//! A geodesic at fixed samples of ρ: what evaluations, projections and pictures need.
+
+use super::chunk::chunks;
+use super::interval::Interval;
+use super::networks::Geodesic;
+use super::spectrum::Spectrum;
+use crate::pool::for_each;
+use crate::rng::{Purpose, Stream, lattice_normals};
+use crate::simd::real::Real;
+
+/// u = φ(x) and v = ∇f(u) at n samples x ~ ρ, rows × d.
+#[derive(Clone, Debug)]
+pub(crate) struct Samples<T> {
+    pub n: usize,
+    pub u: Vec<T>,
+    pub v: Vec<T>,
+}
+
+/// n × d standard normals of a stream.
+pub(crate) fn reference<T: Real>(seed: u64, purpose: Purpose, indices: [u32; 3], n: usize, d: usize) -> Vec<T> {
+    let mut stream = Stream::new(seed, purpose, indices);
+    (0..n * d).map(|_| T::from_f64(stream.normal())).collect()
+}
+
+/// n × d normals of a shifted lattice: each N(0, I), together far more even than independent ones.
+pub(crate) fn lattice<T: Real>(seed: u64, purpose: Purpose, indices: [u32; 3], n: usize, d: usize) -> Vec<T> {
+    let mut x = vec![T::ZERO; n * d];
+    lattice_normals(&mut Stream::new(seed, purpose, indices), 0, d, &mut x);
+    x
+}
+
+impl<T: Real> Samples<T> {
+    /// At the rows of `x`.
+    pub fn new(geodesic: &Geodesic<T>, x: &[T]) -> Self {
+        Self::with_spectrum(geodesic, x, false).0
+    }
+
+    /// At the rows of `x`, with the interval that the Hessians there allow.
+    pub fn and_interval(geodesic: &Geodesic<T>, x: &[T], margin: f64) -> (Self, Interval) {
+        let (samples, (low, high)) = Self::with_spectrum(geodesic, x, true);
+        (samples, Interval::new(low, high, margin))
+    }
+
+    fn with_spectrum(geodesic: &Geodesic<T>, x: &[T], spectrum: bool) -> (Self, (f64, f64)) {
+        let d = geodesic.architecture.dim();
+        let n = x.len() / d;
+        let mut works: Vec<_> =
+            chunks(&geodesic.architecture, n).into_iter().map(|c| (c, Spectrum::<T>::default())).collect();
+        for_each(&mut works, true, |_, (chunk, ends)| {
+            let at = chunk.first * d..(chunk.first + chunk.rows) * d;
+            chunk.x.copy_from_slice(&x[at]);
+            chunk.forward(geodesic);
+            if spectrum {
+                ends.find(chunk, geodesic, false);
+            }
+        });
+        // NaN wins, and stays.
+        let least = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
+        let low = works.iter().map(|(_, s)| s.low.value).fold(f64::INFINITY, least);
+        let high = -works.iter().map(|(_, s)| -s.high.value).fold(f64::INFINITY, least);
+        let gather =
+            |f: &dyn Fn(&super::chunk::Chunk<T>) -> &[T]| works.iter().flat_map(|(c, _)| f(c).to_vec()).collect();
+        (Samples { n, u: gather(&|c| &c.u), v: gather(&|c| &c.v) }, (low, high))
+    }
+
+    /// All samples.
+    pub fn all(&self) -> Front<'_, T> {
+        Front { n: self.n, u: &self.u, v: &self.v }
+    }
+
+    /// mean |v|².
+    pub fn speed_squared(&self) -> f64 {
+        self.all().speed_squared()
+    }
+
+    /// u + t v.
+    pub fn at(&self, t: f64, out: &mut [T]) {
+        self.all().at(t, out);
+    }
+}
+
+/// The first of some samples.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front<'a, T> {
+    pub n: usize,
+    pub u: &'a [T],
+    pub v: &'a [T],
+}
+
+impl<T: Real> Front<'_, T> {
+    /// The first `n` of these.
+    pub fn front(self, n: usize) -> Self {
+        let n = n.min(self.n);
+        let d = self.u.len() / self.n;
+        Front { n, u: &self.u[..n * d], v: &self.v[..n * d] }
+    }
+
+    pub fn dim(self) -> usize {
+        self.u.len() / self.n
+    }
+
+    /// mean |v|².
+    pub fn speed_squared(self) -> f64 {
+        crate::simd::real::dot(self.v, self.v) / self.n as f64
+    }
+
+    /// u + t v.
+    pub fn at(self, t: f64, out: &mut [T]) {
+        let t = T::from_f64(t);
+        for ((z, &u), &v) in out.iter_mut().zip(self.u).zip(self.v) {
+            *z = u + t * v;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Geodesic PCA of general measures (GPCAgen).
+
+pub(crate) mod checkpoint;
+mod component;
+pub(crate) mod data;
+mod finish;
+mod fit;
+pub(crate) mod geodesic;
+mod model;
+pub(crate) mod project;
+mod settings;
+pub(crate) mod start;
+pub(crate) mod train;
+
+#[cfg(feature = "io")]
+pub(crate) use checkpoint::{Kept, Position, Trained, Training};
+pub use component::{Component, FitStatus};
+pub use data::frame::Frame;
+pub use fit::{Event, Fit, fit};
+pub use geodesic::networks::{Architecture, Geodesic};
+pub use model::Model;
+pub use project::explained::Share;
+pub use project::projector::{Evaluation, Projection, Projector};
+pub use settings::*;
+#[cfg(any(feature = "io", feature = "cuda"))]
+pub(crate) use train::state::State;
+pub use train::step::Outcome;
+
+/// What the engine on a GPU shares with this one.
+#[cfg(feature = "cuda")]
+pub(crate) mod shared {
+    pub(crate) use super::data::dataset::{Data, Rule, rule_in};
+    pub(crate) use super::geodesic::chunk::ROWS;
+    pub(crate) use super::train::state::{LONGEST, MEETING_RATE};
+    pub(crate) use super::train::trainer::{Course, Cpu, Engine, REPORT_EVERY, Steps};
+    #[cfg(test)]
+    pub(crate) use super::{
+        geodesic::interval::{End, Interval},
+        train::constraint::Earlier,
+        train::step::{Slot, Stepper, extremes},
+    };
+}

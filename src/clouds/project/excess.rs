@@ -1,0 +1,226 @@
+//! How far laws on curves lie from measures, with the noise of sampling taken out:
+//!
+//! `E(μ, ν) = ½ [OT(X, Y) + OT(X', Y')] − ½ OT(X, X') − ½ OT(Y, Y')`
+//!
+//! with independent samples X, X' of μ and Y, Y' of ν, all of one size. What OT makes of the noise of samples cancels: E
+//! has mean 0 where μ = ν, whatever the number of points, the dimension and ε. All laws meet the same samples of a
+//! measure and the same samples of ρ, which are its own: common to all measures they would make errors that do not
+//! average out.
+
+use super::evaluate::Measures;
+use crate::clouds::data::source::Source;
+use crate::clouds::geodesic::networks::Geodesic;
+use crate::clouds::geodesic::samples::{Samples, reference};
+use crate::error::Result;
+use crate::ot::{Answer, Chain, Points, Problem, Status};
+use crate::pool::map;
+use crate::rng::{Purpose, Stream};
+use crate::simd::real::Real;
+
+/// Numbers that the blocks under way may hold.
+const HELD: usize = 1 << 24;
+
+/// A law: the displacements of curves at times, added over the same samples of ρ; the first curve brings the origin.
+/// (curve, time).
+pub(crate) type Law = Vec<(usize, f64)>;
+
+/// Excesses of laws over measures, block by block.
+pub(crate) struct Excesses {
+    /// Of each law, n × G.
+    pub laws: Vec<Vec<f64>>,
+    /// OT(Y, Y') of each block, n × G.
+    pub cross: Vec<f64>,
+    /// `Σ_i w_i S_ε(Y, Y')`, the scale of what was taken out.
+    pub noise_floor: f64,
+    /// Solves that did not converge.
+    pub open: usize,
+}
+
+/// How the measures are drawn from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Draws {
+    /// Points on either side, of each measure.
+    pub points: Vec<usize>,
+    /// G, the number of blocks of each measure.
+    pub blocks: usize,
+    /// How many of them are worth independent ones: a small sample is used up.
+    pub worth: Vec<f64>,
+    /// Measures whose weights count, drawn from with replacement.
+    pub weighted: usize,
+    /// Weights of the measures themselves in sums.
+    pub weights: Vec<f64>,
+}
+
+impl Draws {
+    /// Of at most `points` points.
+    pub fn new<T: Real>(sources: &[Source<T>], weights: &[f64], points: usize) -> Self {
+        let blocks = 64usize.div_ceil(sources.len()).clamp(2, 16);
+        let sizes: Vec<usize> = sources.iter().map(|s| s.draw_size(points)).collect();
+        let worth =
+            |(s, &m): (&Source<T>, &usize)| s.sample().map_or(blocks, |n| (n / (2 * m)).clamp(1, blocks)) as f64;
+        Draws {
+            blocks,
+            worth: sources.iter().zip(&sizes).map(worth).collect(),
+            weighted: sources.iter().filter(|s| s.sample().is_none()).count(),
+            points: sizes,
+            weights: weights.to_vec(),
+        }
+    }
+
+    /// (fewest, most).
+    pub fn range(&self) -> (usize, usize) {
+        (self.points.iter().min().copied().unwrap_or(0), self.points.iter().max().copied().unwrap_or(0))
+    }
+}
+
+/// The solves of one block of one measure.
+struct Block<'a, T> {
+    /// Y and Y', their means moved to 0, and the means: the cost of every plan splits into that of the means and that of centred
+    /// clouds, whose exponents are small.
+    y: [Points<T>; 2],
+    y_means: [Vec<f64>; 2],
+    epsilon: f64,
+    /// Of each curve, those of X and then those of X'.
+    samples: Vec<Samples<T>>,
+    laws: &'a [Law],
+    /// OT(Y, Y'), if it is known.
+    cross: Option<f64>,
+    x: [Points<T>; 2],
+    x_means: [Vec<f64>; 2],
+    /// Squared distance of the means of the present problem.
+    gap: f64,
+    /// OT(X, Y) of all laws, OT(X', Y') of all laws, OT(X, X') of all laws.
+    found: Vec<f64>,
+    /// S_ε(Y, Y').
+    noise: f64,
+    open: usize,
+}
+
+impl<'a, T: Real> Block<'a, T> {
+    fn new(y: [Points<T>; 2], epsilon: f64, samples: Vec<Samples<T>>, laws: &'a [Law], cross: Option<f64>) -> Self {
+        let x = [0, 1].map(|_| Points::buffer(y[0].len(), y[0].dim()));
+        let [(first, first_mean), (second, second_mean)] = y.map(|y| y.centred());
+        let (y, y_means, x_means) = ([first, second], [first_mean, second_mean], [vec![], vec![]]);
+        let (found, noise, gap) = (vec![], f64::NAN, 0.0);
+        let mut block = Block { y, y_means, epsilon, samples, laws, cross, x, x_means, gap, found, noise, open: 0 };
+        block.skip();
+        block
+    }
+
+    /// 0 to 2: (X, Y), (X', Y'), (X, X') of a law; 3: (Y, Y').
+    fn next(&self) -> (usize, usize) {
+        (self.found.len() / self.laws.len(), self.found.len() % self.laws.len())
+    }
+
+    /// A time that was not found has no excess.
+    fn skip(&mut self) {
+        while let (0..3, law) = self.next()
+            && self.laws[law].iter().any(|(_, time)| !time.is_finite())
+        {
+            self.found.push(f64::NAN);
+        }
+    }
+
+    /// X or X' of a law.
+    fn place(&mut self, law: usize, half: usize) {
+        let Block { samples, laws, x, x_means, .. } = self;
+        let out = x[half].coords_mut();
+        let at = half * out.len()..(half + 1) * out.len();
+        for (k, &(curve, time)) in laws[law].iter().enumerate() {
+            let Samples { u, v, .. } = &samples[curve];
+            if k == 0 {
+                out.copy_from_slice(&u[at.clone()]);
+            }
+            crate::simd::real::axpy(T::from_f64(time), &v[at.clone()], out);
+        }
+        (x[half], x_means[half]) = x[half].centred();
+    }
+
+    /// E of a law.
+    fn excess(&self, law: usize) -> f64 {
+        let of = |kind: usize| self.found[kind * self.laws.len() + law];
+        0.5 * (of(0) + of(1) - of(2) - self.cross.unwrap_or(f64::NAN))
+    }
+}
+
+fn square(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
+}
+
+impl<T: Real> Chain<T> for Block<'_, T> {
+    fn crosses(&self) -> bool {
+        self.next().0 < 3
+    }
+
+    fn pose(&mut self) -> Option<Problem<'_, T>> {
+        let ((kind, law), epsilon) = (self.next(), self.epsilon);
+        if kind == 3 {
+            self.gap = square(&self.y_means[0], &self.y_means[1]);
+            let [x, y] = &self.y;
+            return self.cross.is_none().then_some(Problem { x, y, epsilon, near: false });
+        }
+        // From law to law the same samples move, as a rule a little.
+        let near = law > 0 && self.found[self.found.len() - 1].is_finite();
+        (0..2).filter(|&half| kind == 2 || kind == half).for_each(|half| self.place(law, half));
+        self.gap = match kind {
+            2 => square(&self.x_means[0], &self.x_means[1]),
+            _ => square(&self.x_means[kind], &self.y_means[kind]),
+        };
+        let Block { x, y, .. } = self;
+        let (x, y) = if kind == 2 { (&x[0], &x[1]) } else { (&x[kind], &y[kind]) };
+        Some(Problem { x, y, epsilon, near })
+    }
+
+    fn learn(&mut self, answer: Answer<'_, T>) {
+        self.open += usize::from(answer.report.status != Status::Converged);
+        if self.found.len() < 3 * self.laws.len() {
+            self.found.push(self.gap + answer.xy);
+            self.skip();
+        } else {
+            self.cross = Some(self.gap + answer.xy);
+            // OT(Y, Y) and OT(Y', Y') have one law.
+            self.noise = self.gap + answer.xy - answer.xx;
+        }
+    }
+}
+
+impl<T: Real> Measures<'_, T> {
+    /// Excesses of laws on curves; `laws` of a measure, as many for each. `cross` is known if these draws were made
+    /// before.
+    pub fn excesses(
+        &mut self,
+        curves: &[&Geodesic<T>],
+        laws: &[Vec<Law>],
+        draws: &Draws,
+        cross: Option<&[f64]>,
+    ) -> Result<Excesses> {
+        let (d, count, blocks) = (self.dim(), laws[0].len(), draws.blocks);
+        let mut out = Excesses { laws: vec![vec![]; count], cross: vec![], noise_floor: 0.0, open: 0 };
+        let most = draws.range().1;
+        let lot = (HELD / (4 * most * d * blocks * (curves.len() + 1))).clamp(1, 256);
+        let order: Vec<usize> = (0..self.sources.len()).collect();
+        for lot in order.chunks(lot) {
+            let made = map(lot, |_, &i| {
+                let (source, m) = (&self.sources[i], draws.points[i]);
+                let mut stream = Stream::new(self.seed, Purpose::Evaluation, [2, source.key, 0]);
+                let epsilon = (self.epsilon)(&source.points);
+                let x: Vec<T> = reference(self.seed, Purpose::Evaluation, [7, source.key, 0], 2 * m * blocks, d);
+                let pairs = source.pairs(&mut stream, m, blocks).into_iter().zip(x.chunks_exact(2 * m * d));
+                let block = |(g, (y, x)): (usize, ([Points<T>; 2], &[T]))| {
+                    let samples = curves.iter().map(|curve| Samples::new(curve, x)).collect();
+                    Block::new(y, epsilon, samples, &laws[i], cross.map(|c| c[i * blocks + g]))
+                };
+                pairs.enumerate().map(block).collect::<Vec<_>>()
+            });
+            let mut made: Vec<Block<'_, T>> = made.into_iter().flatten().collect();
+            self.solves.follow_all(&mut made, self.sinkhorn)?;
+            for (k, block) in made.iter().enumerate() {
+                (0..count).for_each(|law| out.laws[law].push(block.excess(law)));
+                out.cross.push(block.cross.unwrap_or(f64::NAN));
+                out.noise_floor += draws.weights[lot[k / blocks]] * block.noise / blocks as f64;
+                out.open += block.open;
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,212 @@
+//! What components explain: sums of excesses, their standard errors, and when a share means something.
+
+use super::evaluate::Measures;
+use super::excess::{Draws, Law};
+use crate::clouds::geodesic::networks::Geodesic;
+use crate::error::Result;
+use crate::simd::real::Real;
+
+/// A share is resolved if the variation is at least so many standard errors.
+pub(crate) const RESOLVED: f64 = 2.5;
+/// A variation below this share of the pooled variance, measure by measure, is rounding.
+const ROUNDING: f64 = 1e-6;
+
+/// What a component explains of the variation of measures, in squared units of the data.
+///
+/// All errors are those of sampling: of the points of the measures, as far as they are a sample, and of the points of
+/// the component.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Squared distance of the measures to the component, summed by their weights, with the noise of sampling taken out: it can be
+    /// negative where there is hardly any.
+    pub cost: f64,
+    /// Standard error of the cost.
+    pub cost_se: f64,
+    /// 1 − cost / variation; none if the variation is below 2.5 standard errors. Not limited to 0 … 1.
+    pub explained: Option<f64>,
+    /// Standard error of the share, for these measures.
+    pub explained_se: Option<f64>,
+    /// Standard error of the share if the measures themselves are a sample of a larger population.
+    pub explained_se_population: Option<f64>,
+    /// Share explained by this component and all before it, their displacements added.
+    pub together: Option<f64>,
+    /// Its standard error.
+    pub together_se: Option<f64>,
+}
+
+impl Share {
+    /// Whether the share is more than two standard errors from 0; true if there is no share.
+    pub fn distinguishable(&self) -> bool {
+        self.explained.zip(self.explained_se).is_none_or(|(share, se)| share >= 2.0 * se)
+    }
+
+    pub(crate) fn in_units(self, unit: f64) -> Self {
+        Share { cost: self.cost * unit, cost_se: self.cost_se * unit, ..self }
+    }
+}
+
+/// The yardstick: the best single point of the first component, block by block. It is the same for all components.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Baseline {
+    /// Its time on the first component, in the frame.
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    pub time: f64,
+    /// Excesses over the measures, n × G.
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::list"))]
+    excess: Vec<f64>,
+    /// OT(Y, Y') of the blocks.
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::list"))]
+    cross: Vec<f64>,
+    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    noise_floor: f64,
+}
+
+/// Measures on a component, in the frame.
+pub(crate) struct Projected<'a, T> {
+    pub geodesic: &'a Geodesic<T>,
+    pub times: Vec<f64>,
+    /// Variances of the times, 0 where there are none.
+    pub errors: Vec<f64>,
+    /// The time where it meets the first component.
+    pub meeting: f64,
+}
+
+/// What [`Measures::shares`] finds.
+pub(crate) struct Shares {
+    pub baseline: Baseline,
+    pub draws: Draws,
+    /// Of the components asked for.
+    pub shares: Vec<Share>,
+    pub variation: Estimate,
+    pub noise_floor: f64,
+    pub open: usize,
+}
+
+/// What the yardstick is: its time, or all of it if that is known.
+pub(crate) enum Yardstick {
+    At(f64),
+    Known(Baseline),
+}
+
+impl<T: Real> Measures<'_, T> {
+    /// What components explain, from the one with index `from` on; those before count where all are taken together.
+    /// At most `points` points on either side.
+    pub fn shares(
+        &mut self,
+        components: &[Projected<'_, T>],
+        from: usize,
+        yardstick: Yardstick,
+        points: usize,
+    ) -> Result<Shares> {
+        let n = self.sources.len();
+        let draws = Draws::new(self.sources, self.weights, points);
+        let known = match yardstick {
+            Yardstick::Known(baseline) if baseline.excess.len() == n * draws.blocks => Ok(baseline),
+            Yardstick::Known(Baseline { time, .. }) | Yardstick::At(time) => Err(time),
+        };
+        let wanted = from..components.len();
+        // A component alone, then all up to it; the first is both.
+        let laws = |i: usize| -> Vec<Law> {
+            let time = |k: usize| components[k].times[i];
+            let alone = wanted.clone().map(|k| vec![(k, time(k))]);
+            let together = wanted.clone().filter(|&k| k > 0).map(|k| {
+                let later = (1..=k).map(|j| (j, time(j) - components[j].meeting));
+                std::iter::once((0, time(0))).chain(later).collect()
+            });
+            known.as_ref().err().map(|&time| vec![(0, time)]).into_iter().chain(alone).chain(together).collect()
+        };
+        let laws: Vec<Vec<Law>> = (0..n).map(laws).collect();
+        let curves: Vec<&Geodesic<T>> = components.iter().map(|c| c.geodesic).collect();
+        let cross = known.as_ref().ok().map(|b| &b.cross[..]);
+        let found = self.excesses(&curves, &laws, &draws, cross)?;
+        let mut excesses = found.laws.into_iter();
+        let baseline = match known {
+            Ok(baseline) => baseline,
+            Err(time) => {
+                let excess = excesses.next().unwrap_or_default();
+                Baseline { time, excess, cross: found.cross, noise_floor: found.noise_floor }
+            }
+        };
+        // Times found on a sample come too near to it, by their variance.
+        let mut corrected = |upto: std::ops::RangeInclusive<usize>| {
+            let mut values = excesses.next().unwrap_or_default();
+            for (i, blocks) in values.chunks_exact_mut(draws.blocks).enumerate() {
+                let errors: f64 = upto.clone().map(|k| components[k].errors[i]).sum();
+                blocks.iter_mut().for_each(|e| *e += errors);
+            }
+            values
+        };
+        let alone: Vec<Vec<f64>> = wanted.clone().map(|k| corrected(k..=k)).collect();
+        let together: Vec<Vec<f64>> = wanted.clone().filter(|&k| k > 0).map(|k| corrected(0..=k)).collect();
+
+        let variation = draws.sum(&baseline.excess);
+        let resolved = variation.value >= RESOLVED * variation.se
+            && variation.value > ROUNDING * self.weights.iter().sum::<f64>() * self.variance;
+        // A divergence that left the range leaves no share.
+        let part =
+            |values: &[f64]| resolved.then(|| draws.part(&baseline.excess, values)).filter(|p| p.value.is_finite());
+        let share = |(k, alone): (usize, &Vec<f64>)| {
+            let (cost, explained) = (draws.sum(alone), part(alone));
+            let all = if k == 0 { explained } else { part(&together[k - from.max(1)]) };
+            Share {
+                cost: cost.value,
+                cost_se: cost.se,
+                explained: explained.map(|p| p.value),
+                explained_se: explained.map(|p| p.se),
+                explained_se_population: explained.map(|p| p.se_population).filter(|se| se.is_finite()),
+                together: all.map(|p| p.value),
+                together_se: all.map(|p| p.se),
+            }
+        };
+        let shares = wanted.clone().zip(&alone).map(share).collect();
+        Ok(Shares { noise_floor: baseline.noise_floor, shares, variation, open: found.open, draws, baseline })
+    }
+}
+
+/// A sum over the measures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    pub value: f64,
+    pub se: f64,
+}
+
+/// A share of such a sum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Part {
+    value: f64,
+    se: f64,
+    se_population: f64,
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+impl Draws {
+    /// Standard error of `Σ_i w_i` of the means of blocks.
+    fn se(&self, values: &[f64]) -> f64 {
+        let variance = |((blocks, worth), weight): ((&[f64], &f64), &f64)| {
+            let mean = mean(blocks);
+            weight * weight * blocks.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (self.blocks - 1) as f64 / worth
+        };
+        values.chunks_exact(self.blocks).zip(&self.worth).zip(&self.weights).map(variance).sum::<f64>().sqrt()
+    }
+
+    fn sum(&self, values: &[f64]) -> Estimate {
+        let each = values.chunks_exact(self.blocks).zip(&self.weights);
+        Estimate { value: each.map(|(blocks, weight)| weight * mean(blocks)).sum(), se: self.se(values) }
+    }
+
+    /// 1 − Σ of / Σ whole.
+    fn part(&self, whole: &[f64], of: &[f64]) -> Part {
+        let sum = self.sum(whole).value;
+        let value = 1.0 - self.sum(of).value / sum;
+        let errors: Vec<f64> = whole.iter().zip(of).map(|(b, c)| (b - c) - value * b).collect();
+        let n = self.worth.len() as f64;
+        let each = errors.chunks_exact(self.blocks).zip(&self.weights);
+        let spread = each.map(|(blocks, weight)| (weight * mean(blocks)).powi(2)).sum::<f64>();
+        let se_population = (n / (n - 1.0) * spread).sqrt() / sum.abs();
+        Part { value, se: self.se(&errors) / sum.abs(), se_population }
+    }
+}

@@ -1,0 +1,11 @@
+//! Measures on a component: times, residuals, errors of times, and what a component explains.
+
+pub(crate) mod evaluate;
+pub(crate) mod excess;
+pub(crate) mod explained;
+pub(crate) mod outliers;
+pub(crate) mod projector;
+pub(crate) mod target;
+pub(crate) mod time_errors;
+pub(crate) mod time_search;
+pub(crate) mod track;

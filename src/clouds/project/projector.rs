@@ -1,0 +1,191 @@
+//! Projecting measures on a fitted model: times, residuals, scores, costs.
+
+use super::evaluate::Measures;
+use super::explained::{Projected, Share, Yardstick};
+use super::time_errors::TimeError;
+use super::time_search::Foot;
+use crate::cancel::Cancel;
+use crate::clouds::data::dataset::{epsilon, same_dimension};
+use crate::clouds::data::source::{Source, canonical};
+use crate::clouds::model::Model;
+use crate::error::{Error, Result};
+use crate::measure::Measure;
+use crate::ot::{Points, Solves, Status};
+use crate::simd::real::Real;
+
+/// Where a measure projects on one component.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Projection {
+    /// The time nearest to the measure.
+    pub time: f64,
+    /// Standard error of the time, as far as it comes from the points of the measure; none if its weights count, when it
+    /// is no sample.
+    pub time_se: Option<f64>,
+    /// S_ε between the component at that time and the measure: a squared distance. The sum over the training measures
+    /// is a cost.
+    pub residual: f64,
+    /// Whether it is an end of the interval: the geodesic cannot go on to the measure.
+    pub at_end: bool,
+    /// Whether every solve on the way converged.
+    pub status: Status,
+}
+
+/// What components explain of the variation of given measures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// Each component, and all up to it.
+    pub components: Vec<Share>,
+    /// Squared distance of the measures to the best single point of the training, on the first component, summed, with
+    /// the noise of sampling taken out: what there is to explain.
+    pub variation: f64,
+    /// Standard error of the variation.
+    pub variation_se: f64,
+    /// `Σ_i S_ε` between two independent samples of each measure: the scale of the noise that was taken out.
+    pub noise_floor: f64,
+    /// Fewest and most points of a draw: as many as were asked for, or half of the points of a smaller sample.
+    pub points: (usize, usize),
+    /// Measures whose weights count: they are drawn from with replacement, all others without.
+    pub weighted: usize,
+    /// Projections and solves that did not converge.
+    pub unconverged: usize,
+}
+
+/// A model and who solves for it: what [`Model::on`] gives. A [`Model`] projects on the CPU by itself.
+pub struct Projector<'a, T> {
+    model: &'a Model<T>,
+    solves: Box<dyn Solves<T>>,
+}
+
+impl<'a, T: Real> Projector<'a, T> {
+    pub(crate) fn new(model: &'a Model<T>, solves: Box<dyn Solves<T>>) -> Self {
+        Projector { model, solves }
+    }
+
+    /// Projections and evaluations end with [`Error::Cancelled`] once this token is set: within an iteration of a solve, on a
+    /// GPU between two.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.solves.cancel_by(cancel);
+    }
+
+    /// As [`Model::transform`].
+    ///
+    /// # Errors
+    /// As there, and [`Error::Device`] if a device fails.
+    pub fn transform(&mut self, measures: &[Measure]) -> Result<Vec<Vec<Projection>>> {
+        let model = self.model;
+        let sources = sources(model, measures)?;
+        let (scale, unit) = (model.frame.scale, model.frame.scale.powi(2));
+        let mut out = vec![Vec::with_capacity(model.components.len()); sources.len()];
+        self.among(&sources, |measures| {
+            let targets = measures.targets()?;
+            for c in &model.components {
+                let feet = measures.project(&targets, &c.curve())?;
+                let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+                let errors = measures.time_errors(&c.curve(), &times)?;
+                for ((row, Foot { time, value, report }), error) in out.iter_mut().zip(feet).zip(errors) {
+                    let report = error.map_or(report, |e| report.and(e.report));
+                    row.push(Projection {
+                        time: time * scale,
+                        time_se: error.map(|e| e.variance.sqrt() * scale),
+                        residual: value * unit,
+                        at_end: c.frame_interval.at_end(time),
+                        status: report.status,
+                    });
+                }
+            }
+            Ok(out)
+        })
+    }
+
+    /// As [`Model::score`].
+    ///
+    /// # Errors
+    /// As [`Projector::transform`].
+    pub fn score(&mut self, measures: &[Measure]) -> Result<Vec<f64>> {
+        let projections = self.transform(measures)?;
+        Ok(projections.iter().map(|row| row.iter().map(|p| p.residual).sum()).collect())
+    }
+
+    /// As [`Model::evaluate`].
+    ///
+    /// # Errors
+    /// As there, and [`Error::Device`] if a device fails.
+    pub fn evaluate(&mut self, measures: &[Measure], points: usize) -> Result<Evaluation> {
+        if points < 2 {
+            return Err(Error::parameter("points", "an evaluation needs at least 2"));
+        }
+        let model = self.model;
+        let sources = sources(model, measures)?;
+        let scale = model.frame.scale;
+        let single = model.single.unwrap_or_else(|| {
+            let times = &model.components[0].times;
+            times.iter().sum::<f64>() / times.len() as f64
+        });
+        let (found, open) = self.among(&sources, |measures| {
+            let (targets, mut open) = (measures.targets()?, 0);
+            let mut projected = vec![];
+            for c in &model.components {
+                let feet = measures.project(&targets, &c.curve())?;
+                let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+                let errors = measures.time_errors(&c.curve(), &times)?;
+                open += feet.iter().filter(|f| f.report.status != Status::Converged).count()
+                    + errors.iter().flatten().filter(|e| e.report.status != Status::Converged).count();
+                projected.push(Projected {
+                    geodesic: &c.geodesic,
+                    times,
+                    errors: errors.iter().map(|e: &Option<TimeError>| e.map_or(0.0, |e| e.variance)).collect(),
+                    meeting: c.meeting.map_or(0.0, |(_, here)| here / scale),
+                });
+            }
+            Ok((measures.shares(&projected, 0, Yardstick::At(single / scale), points)?, open))
+        })?;
+        let unit = scale * scale;
+        Ok(Evaluation {
+            components: found.shares.into_iter().map(|share| share.in_units(unit)).collect(),
+            variation: found.variation.value * unit,
+            variation_se: found.variation.se * unit,
+            noise_floor: found.noise_floor * unit,
+            points: found.draws.range(),
+            weighted: found.draws.weighted,
+            unconverged: found.open + open,
+        })
+    }
+
+    fn among<R>(&mut self, sources: &[Source<T>], work: impl FnOnce(&mut Measures<'_, T>) -> Result<R>) -> Result<R> {
+        let Model { sinkhorn, frame, variance, seed, projection_points, .. } = self.model;
+        let epsilon = |y: &Points<T>| epsilon(&sinkhorn.epsilon, frame, *variance, y);
+        work(&mut Measures {
+            sources,
+            weights: &vec![1.0; sources.len()],
+            epsilon: &epsilon,
+            sinkhorn,
+            seed: *seed,
+            points: *projection_points,
+            variance: *variance,
+            solves: &mut *self.solves,
+        })
+    }
+}
+
+/// Measures in the frame of a model.
+fn sources<T: Real>(model: &Model<T>, measures: &[Measure]) -> Result<Vec<Source<T>>> {
+    let Some(first) = measures.first() else {
+        return Err(Error::parameter("measures", "there are none"));
+    };
+    same_dimension(measures)?;
+    if first.dim() != model.dim() {
+        let problem =
+            format!("its points have {} coordinates, the model lives in {} dimensions", first.dim(), model.dim());
+        return Err(Error::points(first.name(), problem));
+    }
+    let canonical: Vec<Measure> = measures.iter().map(canonical).collect();
+    let sources = Source::all(&canonical.iter().collect::<Vec<_>>(), &model.frame);
+    let sources: Vec<Source<T>> = sources.into_iter().zip(measures).map(|(s, m)| s.given_as(m)).collect();
+    for (source, measure) in sources.iter().zip(measures) {
+        if !source.points.coords().iter().all(|v| v.is_finite()) {
+            let problem = format!("a coordinate is beyond the range of {} in the model's frame", T::NAME);
+            return Err(Error::points(measure.name(), problem));
+        }
+    }
+    Ok(sources)
+}

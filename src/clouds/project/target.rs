@@ -1,0 +1,48 @@
+//! Measures as projections see them.
+
+use crate::error::Result;
+use crate::ot::{Answer, Points, Report, Sinkhorn, Solves, Status};
+use crate::simd::real::Real;
+
+/// A measure, as points in the engine's frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Target<T> {
+    /// Points, their mean moved to 0.
+    pub y: Points<T>,
+    /// Their mean.
+    pub mean: Vec<f64>,
+    pub epsilon: f64,
+    /// OT_ε(y, y), the same wherever a curve is.
+    own: f64,
+    pub report: Report,
+}
+
+impl<T: Real> Target<T> {
+    /// From clouds, each with its ε.
+    pub fn all(clouds: Vec<(Points<T>, f64)>, solves: &mut dyn Solves<T>, sinkhorn: &Sinkhorn) -> Result<Vec<Self>> {
+        let each: Vec<(&Points<T>, f64)> = clouds.iter().map(|(y, epsilon)| (y, *epsilon)).collect();
+        let terms = solves.own_terms(&each, sinkhorn)?;
+        let target = |((y, epsilon), (own, report)): ((Points<T>, f64), _)| {
+            let (y, mean) = y.centred();
+            Target { y, mean, epsilon, own, report }
+        };
+        Ok(clouds.into_iter().zip(terms).map(target).collect())
+    }
+
+    /// For slopes and differences of divergences alone: OT_ε(y, y) is not known.
+    pub fn slopes(y: Points<T>, epsilon: f64) -> Self {
+        let (y, mean) = y.centred();
+        let report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
+        Target { y, mean, epsilon, own: 0.0, report }
+    }
+
+    /// On few points, for differences of divergences alone.
+    pub fn thinned(&self, points: usize) -> Self {
+        Target { y: self.y.thinned(points), mean: self.mean.clone(), own: 0.0, ..*self }
+    }
+
+    /// S_ε between centred points and the centred target.
+    pub fn divergence(&self, answer: Answer<'_, T>) -> f64 {
+        answer.xy - 0.5 * answer.xx - 0.5 * self.own
+    }
+}

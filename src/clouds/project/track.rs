@@ -1,0 +1,100 @@
+//! The divergence between a target and the points of a curve, as a function of time.
+
+use super::target::Target;
+use crate::clouds::geodesic::samples::Front;
+use crate::ot::{Answer, Points, Problem, Report, Status};
+use crate::simd::real::Real;
+
+/// A curve over some samples, its means apart: `ξ(t) − ξ̄(t) = (u − ū) + t (v − v̄)`. Both parts are formed in f64, so that
+/// neither a far measure nor a late time costs digits.
+#[derive(Clone, Debug)]
+pub(crate) struct Track<'a, T> {
+    pub samples: Front<'a, T>,
+    u: Vec<f64>,
+    v: Vec<f64>,
+    /// mean |v|².
+    pub speed_squared: f64,
+}
+
+impl<'a, T: Real> Track<'a, T> {
+    pub fn new(samples: Front<'a, T>) -> Self {
+        let mean = |rows: &[T]| {
+            let mut mean = vec![0.0; samples.dim()];
+            for row in rows.chunks_exact(samples.dim()) {
+                mean.iter_mut().zip(row).for_each(|(m, x)| *m += x.to_f64());
+            }
+            mean.iter_mut().for_each(|m| *m /= samples.n as f64);
+            mean
+        };
+        Track { samples, u: mean(samples.u), v: mean(samples.v), speed_squared: samples.speed_squared() }
+    }
+
+    pub fn speed(&self) -> f64 {
+        self.speed_squared.sqrt()
+    }
+
+    /// Both parts of u + t v: the centred points, and ξ̄(t).
+    pub fn at(&self, t: f64, out: &mut [T]) {
+        let d = self.samples.dim();
+        for (k, (z, (u, v))) in out.iter_mut().zip(self.samples.u.iter().zip(self.samples.v)).enumerate() {
+            let axis = k % d;
+            *z = T::from_f64(u.to_f64() - self.u[axis] + t * (v.to_f64() - self.v[axis]));
+        }
+    }
+
+    /// ξ̄(t) − ȳ.
+    pub fn gap(&self, t: f64, mean: &[f64]) -> impl Iterator<Item = f64> {
+        self.u.iter().zip(&self.v).zip(mean).map(move |((u, v), y)| u + t * v - y)
+    }
+}
+
+/// `h(t) = S_ε(μ(t), ν) = |ξ̄(t) − ȳ|² + S_ε` of the centred clouds, one time after the other: the cost of every plan splits so.
+#[derive(Clone, Debug)]
+pub(crate) struct Along<T> {
+    /// Centred points of μ(t), while they are needed, and the time.
+    z: Option<Points<T>>,
+    time: f64,
+    /// The worst of the solves.
+    pub report: Report,
+}
+
+impl<T: Real> Along<T> {
+    pub fn new(report: Report) -> Self {
+        Along { z: None, time: f64::NAN, report }
+    }
+
+    /// The solves for h(t).
+    pub fn at<'a>(&'a mut self, track: &Track<'_, T>, target: &'a Target<T>, t: f64) -> Problem<'a, T> {
+        let near = self.z.is_some();
+        let z = self.z.get_or_insert_with(|| Points::buffer(track.samples.n, track.samples.dim()));
+        track.at(t, z.coords_mut());
+        self.time = t;
+        Problem { x: z, y: &target.y, epsilon: target.epsilon, near }
+    }
+
+    /// (h(t), h'(t)).
+    pub fn learn(&mut self, track: &Track<'_, T>, target: &Target<T>, answer: Answer<'_, T>) -> (f64, f64) {
+        let d = track.samples.dim();
+        let (mut value, mut slope) = (target.divergence(answer), 0.0);
+        for (g, v) in answer.gradient.chunks_exact(d).zip(track.samples.v.chunks_exact(d)) {
+            slope += (0..d).map(|k| g[k].to_f64() * (v[k].to_f64() - track.v[k])).sum::<f64>();
+        }
+        for (gap, v) in track.gap(self.time, &target.mean).zip(&track.v) {
+            value += gap * gap;
+            slope += 2.0 * gap * v;
+        }
+        self.report = self.report.and(sound(answer.report, value, slope));
+        (value, slope)
+    }
+
+    /// The points are needed no more.
+    pub fn release(&mut self) {
+        self.z = None;
+    }
+}
+
+/// What is no number was not solved, whatever the report says.
+fn sound(report: Report, value: f64, slope: f64) -> Report {
+    let status = if value.is_finite() && slope.is_finite() { report.status } else { Status::Diverged };
+    Report { status, ..report }
+}

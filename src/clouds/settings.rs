@@ -1,0 +1,368 @@
+//! Every choice of a fit, and the presets.
+
+use crate::error::{Error, Result};
+use crate::nn::Activation;
+use crate::ot::Sinkhorn;
+
+/// A named set of choices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+pub enum Preset {
+    /// [`Settings::fast`].
+    Fast,
+    /// [`Settings::best`].
+    Best,
+    /// [`Settings::paper`].
+    Paper,
+}
+
+impl Preset {
+    /// `fast`, `best` or `paper`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Fast => "fast",
+            Preset::Best => "best",
+            Preset::Paper => "paper",
+        }
+    }
+
+    /// Its settings.
+    pub fn settings(self) -> Settings {
+        match self {
+            Preset::Fast => Settings::fast(),
+            Preset::Best => Settings::best(),
+            Preset::Paper => Settings::paper(),
+        }
+    }
+}
+
+/// Where a component starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+pub enum Start {
+    /// From the j-th direction of tangent PCA at the barycentre (the first is 1); for later components from the j-th
+    /// direction orthogonal to the earlier ones at the common point.
+    Tangent(usize),
+    /// From random networks.
+    Random,
+}
+
+/// The penalty that keeps components orthogonal (D8), with g and h the velocities over the same x ~ ρ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+pub enum Orthogonality {
+    /// ⟨g, h⟩² / (‖g‖² ‖h‖²) in L²(ρ): the paper's formula.
+    L2,
+    /// The mean over x of the squared cosine of g(x) and h(x): the paper's public code.
+    Pointwise,
+}
+
+/// How the times t_i move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+pub enum TimeUpdate {
+    /// Adam on all of them at every step, at this rate (the paper).
+    Adam(f64),
+    /// t ← t' − η ⟨D, v⟩/⟨v, v⟩ for the measures of the step (D11 c): with η = 1 it minimises the loss at fixed plan.
+    Majorise(f64),
+}
+
+/// The rate of Adam over the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+pub enum Schedule {
+    /// The same at every step.
+    Constant,
+    /// Linear warm-up over this many steps, then a cosine to 0 at the last step.
+    Cosine {
+        /// Steps of warm-up.
+        warmup: usize,
+    },
+}
+
+/// Which state of a training is returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+pub enum Keep {
+    /// The last.
+    Last,
+    /// That of the lowest evaluated cost, the start included.
+    Best,
+}
+
+/// How the samples of a training step are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+pub enum Sampling {
+    /// Independently: x ~ ρ, and y ~ ν_i by weight (the paper).
+    Independent,
+    /// x on a randomly shifted lattice of normals, y one from each of `batch` parts of ν_i of equal mass. Sums over a
+    /// batch keep their expectation; a step has less noise, and less of the bias that the noise of a batch brings.
+    Stratified,
+}
+
+/// The tangent start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+pub struct Tangent {
+    /// Points of the reference cloud.
+    pub points: usize,
+    /// Rounds of the barycentre.
+    pub rounds: usize,
+    /// Steps of the regressions of φ and of f.
+    pub regression: usize,
+}
+
+/// All settings of a fit. Start from a preset and change what you need.
+///
+/// # Example
+/// ```
+/// use wgpca::clouds::Settings;
+/// let settings = Settings { components: 2, seed: 7, ..Settings::fast() };
+/// settings.validate()?;
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+pub struct Settings {
+    /// The preset this came from, for the record.
+    pub preset: Preset,
+    /// Number of components.
+    pub components: usize,
+    /// Steps of the first component and of each later one.
+    pub steps: [usize; 2],
+    /// Samples m of a step, of ρ and of each measure.
+    pub batch: usize,
+    /// Measures a step visits; all share one batch of ρ (D11 e).
+    pub measures: usize,
+    /// Widths of the hidden layers of both networks.
+    pub hidden: Vec<usize>,
+    /// Activation of φ.
+    pub phi_activation: Activation,
+    /// Activation of f.
+    pub f_activation: Activation,
+    /// φ = m + Lx + net and f = ½uᵀSu + b·u + net instead of bare networks (D11 a).
+    pub residual: bool,
+    /// Variance scaling of the initial weights.
+    pub initial_variance: f64,
+    /// Move the data to mean 0 and scale it to total variance 1 while training. Results are in the data's units.
+    pub normalise: bool,
+    /// Starts to try; the cheapest result is kept.
+    pub starts: Vec<Start>,
+    /// The tangent start.
+    pub tangent: Tangent,
+    /// Rate of Adam for both networks.
+    pub rate: f64,
+    /// Its course.
+    pub schedule: Schedule,
+    /// How times move.
+    pub times: TimeUpdate,
+    /// Keep max |t| = 1 while training (D11 d).
+    pub gauge: bool,
+    /// How batches are drawn.
+    pub sampling: Sampling,
+    /// Share of |t| that the interval stays away from where the map degenerates.
+    pub margin: f64,
+    /// Let the gradient flow through the eigenvalue that clips a time (D6). Off, trainings can run away: the gradient
+    /// asks for a larger ∇f, which shortens the interval. For comparison only.
+    pub through_eigenvalue: bool,
+    /// Weight of the intersection term I, a squared length.
+    pub lambda_intersection: f64,
+    /// Weight of the orthogonality term O, a number.
+    pub lambda_orthogonality: f64,
+    /// Form of O.
+    pub orthogonality: Orthogonality,
+    /// Sinkhorn solves of a step.
+    pub sinkhorn: Sinkhorn,
+    /// Which state is returned.
+    pub keep: Keep,
+    /// Steps between evaluations of the cost on fixed points.
+    pub evaluate_every: usize,
+    /// Points of an evaluation on both sides; half of its points for a measure of fewer than twice as many.
+    pub evaluation_points: usize,
+    /// Points on either side when measures are projected; all points of a measure that has fewer.
+    #[cfg_attr(feature = "io", serde(default = "projection_points"))]
+    pub projection_points: usize,
+    /// Weights of the measures, one a measure in their order; empty for equal ones. They multiply the terms of every sum over the
+    /// measures, `Σ_i w_i S_ε(μ(t_i), ν_i)`, and decide how often a measure is visited. One of weight 0 is left out.
+    #[cfg_attr(feature = "io", serde(default))]
+    pub measure_weights: Vec<f64>,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// Of all presets, and of files that do not say.
+pub(crate) fn projection_points() -> usize {
+    1024
+}
+
+impl Settings {
+    /// The default: tangent start, residual networks of width 64, four measures a step, times by majorisation, a
+    /// decaying rate, the best evaluated state (D11).
+    pub fn fast() -> Self {
+        Settings {
+            preset: Preset::Fast,
+            components: 1,
+            steps: [500, 500],
+            batch: 256,
+            measures: 4,
+            hidden: vec![64; 4],
+            phi_activation: Activation::Relu,
+            f_activation: Activation::Elu,
+            residual: true,
+            initial_variance: 1.0,
+            normalise: true,
+            starts: vec![Start::Tangent(1)],
+            tangent: Tangent { points: 512, rounds: 3, regression: 500 },
+            rate: 1e-3,
+            schedule: Schedule::Cosine { warmup: 50 },
+            times: TimeUpdate::Majorise(0.3),
+            gauge: true,
+            sampling: Sampling::Stratified,
+            margin: 1e-3,
+            through_eigenvalue: true,
+            lambda_intersection: 1.0,
+            lambda_orthogonality: 1.0,
+            orthogonality: Orthogonality::L2,
+            sinkhorn: Sinkhorn { tolerance: 1e-3, max_iterations: 500, ..Sinkhorn::default() },
+            keep: Keep::Best,
+            evaluate_every: 100,
+            evaluation_points: 512,
+            projection_points: projection_points(),
+            measure_weights: vec![],
+            seed: 0,
+        }
+    }
+
+    /// Wider networks, more samples, more steps, and a random start beside the tangent one.
+    pub fn best() -> Self {
+        Settings {
+            preset: Preset::Best,
+            steps: [2000, 1000],
+            batch: 512,
+            measures: 8,
+            hidden: vec![128; 4],
+            starts: vec![Start::Tangent(1), Start::Random],
+            evaluate_every: 200,
+            ..Settings::fast()
+        }
+    }
+
+    /// The paper's table of hyperparameters and the initialisation of its public code: bare networks of width 128, a
+    /// random start, one measure of 1024 points a step, Adam at constant rates, the last state.
+    pub fn paper() -> Self {
+        Settings {
+            preset: Preset::Paper,
+            steps: [120_000, 200_000],
+            batch: 1024,
+            measures: 1,
+            hidden: vec![128; 4],
+            residual: false,
+            initial_variance: 0.1,
+            normalise: false,
+            starts: vec![Start::Random],
+            rate: 5e-4,
+            schedule: Schedule::Constant,
+            times: TimeUpdate::Adam(5e-3),
+            gauge: false,
+            sampling: Sampling::Independent,
+            keep: Keep::Last,
+            evaluate_every: 1000,
+            ..Settings::fast()
+        }
+    }
+
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] naming the setting, what is wrong and what would be right.
+    pub fn validate(&self) -> Result<()> {
+        let counts = [
+            ("components", self.components),
+            ("batch", self.batch),
+            ("measures per step", self.measures),
+            ("starts", self.starts.len()),
+            ("evaluate every", self.evaluate_every),
+            ("evaluation points", self.evaluation_points),
+            ("projection points", self.projection_points),
+            ("tangent points", self.tangent.points),
+        ];
+        for (name, value) in counts {
+            if value == 0 {
+                return Err(Error::parameter(name, "it is 0; give at least 1"));
+            }
+        }
+        let points = [
+            ("batch", self.batch),
+            ("evaluation points", self.evaluation_points),
+            ("projection points", self.projection_points),
+            ("tangent points", self.tangent.points),
+        ];
+        for (name, value) in points {
+            if value < 2 {
+                return Err(Error::parameter(name, format!("it is {value}; give at least 2")));
+            }
+        }
+        if self.hidden.is_empty() || self.hidden.contains(&0) {
+            return Err(Error::parameter("hidden", "give at least one hidden layer, none of width 0"));
+        }
+        if self.starts.len() > 64 {
+            return Err(Error::parameter("starts", "give at most 64"));
+        }
+        if self.starts.contains(&Start::Tangent(0)) {
+            return Err(Error::parameter("starts", "tangent directions count from 1"));
+        }
+        if self.f_activation == Activation::Relu {
+            return Err(Error::parameter("f activation", "relu has no curvature; take elu, softplus or tanh"));
+        }
+        let time = match self.times {
+            TimeUpdate::Adam(rate) => rate,
+            TimeUpdate::Majorise(eta) => eta,
+        };
+        let positive = [("rate", self.rate), ("time update", time), ("initial variance", self.initial_variance)];
+        for (name, value) in positive {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(Error::parameter(name, format!("it is {value}; give a finite number above 0")));
+            }
+        }
+        let weights = [("lambda I", self.lambda_intersection), ("lambda O", self.lambda_orthogonality)];
+        for (name, value) in weights {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(Error::parameter(name, format!("it is {value}; give a finite number of at least 0")));
+            }
+        }
+        if let Some(k) = self.measure_weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            let problem = format!("weight {k} is {}; give finite numbers of at least 0", self.measure_weights[k]);
+            return Err(Error::parameter("measure weights", problem + " (indices count from 0)"));
+        }
+        if !(0.0..0.5).contains(&self.margin) {
+            return Err(Error::parameter("margin", format!("it is {}; give a share from 0 to 0.5", self.margin)));
+        }
+        self.sinkhorn.validate()
+    }
+
+    /// Rate of Adam at a step of `steps`.
+    pub(crate) fn rate_at(&self, step: usize, steps: usize) -> f64 {
+        match self.schedule {
+            Schedule::Constant => self.rate,
+            Schedule::Cosine { warmup } => {
+                let rise = ((step + 1) as f64 / (warmup + 1) as f64).min(1.0);
+                let done = step as f64 / steps.max(1) as f64;
+                self.rate * rise * 0.5 * (1.0 + (std::f64::consts::PI * done).cos())
+            }
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::fast()
+    }
+}

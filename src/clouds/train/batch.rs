@@ -1,0 +1,48 @@
+//! A part of a step's batch.
+
+use super::constraint::Earlier;
+use crate::clouds::geodesic::chunk::Chunk;
+use crate::clouds::geodesic::networks::Geodesic;
+use crate::clouds::geodesic::spectrum::Spectrum;
+use crate::simd::real::Real;
+
+/// u and v of an earlier component, rows × d.
+#[derive(Clone, Debug)]
+pub(crate) struct Images<T> {
+    pub u: Vec<T>,
+    pub v: Vec<T>,
+}
+
+/// A chunk of the batch with what a step keeps beside it.
+#[derive(Clone, Debug)]
+pub(crate) struct Work<T> {
+    pub chunk: Chunk<T>,
+    pub spectrum: Spectrum<T>,
+    /// The earlier components over the same x.
+    pub earlier: Vec<Images<T>>,
+    /// ξ_new(t_new) − ξ_old(t_old), rows × d (D8).
+    pub gap: Vec<T>,
+}
+
+impl<T: Real> Work<T> {
+    /// With room for this many earlier components.
+    pub fn new(chunk: Chunk<T>, earlier: usize) -> Self {
+        let zeros = vec![T::ZERO; chunk.u.len()];
+        Work {
+            earlier: vec![Images { u: zeros.clone(), v: zeros.clone() }; earlier],
+            gap: zeros,
+            spectrum: Spectrum::default(),
+            chunk,
+        }
+    }
+
+    /// u and v of all components, the earlier ones first: they leave no trace in the memory of the passes.
+    pub fn forward(&mut self, geodesic: &Geodesic<T>, earlier: &[Earlier<T>]) {
+        for (images, e) in self.earlier.iter_mut().zip(earlier) {
+            self.chunk.forward(&e.geodesic);
+            images.u.copy_from_slice(&self.chunk.u);
+            images.v.copy_from_slice(&self.chunk.v);
+        }
+        self.chunk.forward(geodesic);
+    }
+}

@@ -1,0 +1,8 @@
+//! Training (Algorithm 1): the draws, loss and gradient of a step, and the update.
+
+pub(crate) mod batch;
+pub(crate) mod constraint;
+pub(crate) mod state;
+pub(crate) mod step;
+pub(crate) mod trainer;
+pub(crate) mod visits;

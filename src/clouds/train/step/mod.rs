@@ -1,0 +1,380 @@
+//! The loss of one step and its gradient (Algorithm 1, lines 4–7; D6–D8).
+
+use super::batch::Work;
+use super::constraint::{Constraint, Earlier};
+use super::state::{Gradient, State, Visit};
+use super::visits::Visits;
+use crate::cancel::Cancel;
+use crate::clouds::data::dataset::Data;
+use crate::clouds::geodesic::chunk::{Chunk, chunks, sum_gradients};
+use crate::clouds::geodesic::interval::{End, Interval};
+use crate::clouds::geodesic::networks::Architecture;
+use crate::clouds::geodesic::spectrum::Extreme;
+use crate::clouds::settings::{Sampling, Settings};
+use crate::nn::Jets;
+use crate::ot::{Divergences, Guess, Points, Report, Status, Task};
+use crate::pool::{for_each, join, parallel};
+use crate::rng::{Purpose, Stream, lattice_normals};
+use crate::simd::real::Real;
+
+/// A time is taken to stay where it is if it lies within this part of the last interval.
+const SURE: f64 = 0.8;
+
+/// One measure of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot<T> {
+    pub index: usize,
+    /// What the measure counts for in the step: the sum over all visits is that over the measures by their weights, in expectation.
+    pub share: f64,
+    pub y: Points<T>,
+    pub z: Points<T>,
+    pub epsilon: f64,
+    pub time: f64,
+    pub end: Option<End>,
+    /// The solve at `time` is done.
+    solved: bool,
+    pub gradient: Vec<T>,
+    solver: Divergences<T>,
+    pub report: Report,
+    pub value: f64,
+    pub along: f64,
+}
+
+/// What a step saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// Mean of S_ε over the measures of the step by what they count for, where it was asked for.
+    pub divergence: Option<f64>,
+    /// The intersection term I and the orthogonality term O (a sum over the earlier components), without their weights.
+    pub intersection: f64,
+    /// See `intersection`.
+    pub orthogonality: f64,
+    /// Interval of this batch, in the gauge of the training (by default the largest time is 1).
+    pub interval: (f64, f64),
+    /// Measures whose time was clipped, of `measures`.
+    pub clipped: usize,
+    /// Measures visited.
+    pub measures: usize,
+    /// Solves that did not reach their tolerance.
+    pub unconverged: usize,
+    /// Most iterations and largest marginal error of the solves (x, y).
+    pub iterations: usize,
+    /// See `iterations`.
+    pub marginal_error: f64,
+    /// Root mean square of v.
+    pub speed: f64,
+    /// Every number of the gradient is finite.
+    pub finite: bool,
+}
+
+/// All memory of a step, made once for a component.
+#[derive(Clone, Debug)]
+pub(crate) struct Stepper<T> {
+    pub works: Vec<Work<T>>,
+    pub slots: Vec<Slot<T>>,
+    pub gradient: Gradient<T>,
+    constraint: Constraint,
+    /// What flows into the smallest and the largest eigenvalue from clipped times.
+    pub into: [f64; 2],
+    jets: Jets,
+    d_eigen: Vec<T>,
+    /// Rows that attained an extreme eigenvalue, and what flows to u there.
+    pulls: [(usize, Vec<f64>); 2],
+    /// The interval of the last step's batch.
+    last: (f64, f64),
+    visits: Visits,
+}
+
+impl<T: Real> Stepper<T> {
+    /// For measures of these weights and so many earlier components.
+    pub fn new(architecture: &Architecture, settings: &Settings, weights: &[f64], earlier: usize) -> Self {
+        let (m, d) = (settings.batch, architecture.dim());
+        let visits = Visits::new(weights, settings.measures);
+        let slot = || Slot {
+            index: 0,
+            share: 1.0 / visits.len() as f64,
+            y: Points::buffer(m, d),
+            z: Points::buffer(m, d),
+            epsilon: 1.0,
+            time: 0.0,
+            end: None,
+            solved: false,
+            gradient: vec![T::ZERO; m * d],
+            solver: Divergences::default(),
+            report: Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 },
+            value: 0.0,
+            along: 0.0,
+        };
+        Stepper {
+            works: chunks(architecture, m).into_iter().map(|c| Work::new(c, earlier)).collect(),
+            slots: (0..visits.len()).map(|_| slot()).collect(),
+            gradient: Gradient::new(architecture, weights.len(), visits.len()),
+            constraint: Constraint::new(earlier),
+            into: [0.0; 2],
+            jets: Jets::new(&architecture.f),
+            d_eigen: vec![T::ZERO; architecture.f_parameters()],
+            pulls: [(usize::MAX, vec![0.0; d]), (usize::MAX, vec![0.0; d])],
+            last: (0.0, 0.0),
+            visits,
+        }
+    }
+
+    /// Solves end once this token is set, and the gradient means nothing.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.slots.iter_mut().for_each(|slot| slot.solver.cancel_by(cancel));
+    }
+
+    /// Draws x ~ ρ, the measures of the step and y ~ ν_i (Algorithm 1, lines 3 and 4). `run` tells streams of
+    /// different components and starts apart.
+    pub fn draw(&mut self, data: &Data<T>, settings: &Settings, run: u32, step: usize) {
+        let (seed, at) = (settings.seed, step as u32);
+        let stratified = settings.sampling == Sampling::Stratified;
+        for (slot, (index, share)) in self.slots.iter_mut().zip(self.visits.draw(seed, run, step)) {
+            (slot.index, slot.share) = (index, share);
+        }
+        let draw_x = |_, Work { chunk, .. }: &mut Work<T>| {
+            if stratified {
+                let d = data.dim;
+                lattice_normals(&mut Stream::new(seed, Purpose::Reference, [run, at, 0]), chunk.first, d, &mut chunk.x);
+            } else {
+                let mut stream = Stream::new(seed, Purpose::Reference, [run, at, chunk.first as u32]);
+                chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
+            }
+        };
+        let draw_y = |_, slot: &mut Slot<T>| {
+            let source = &data.sources[slot.index];
+            let mut stream = Stream::new(seed, Purpose::Measure, [run, at, source.key]);
+            if stratified {
+                source.draw_stratified(&mut stream, &mut slot.y);
+            } else {
+                source.draw(&mut stream, &mut slot.y);
+            }
+            slot.epsilon = data.epsilon(&settings.sinkhorn.epsilon, &slot.y);
+        };
+        let Stepper { works, slots, .. } = self;
+        join(true, || for_each(works, true, draw_x), || for_each(slots, true, draw_y));
+    }
+
+    /// The gradient at the present draw; `value` asks for the divergence itself too.
+    pub fn gradient(&mut self, state: &State<T>, earlier: &[Earlier<T>], settings: &Settings, value: bool) -> Outcome {
+        let geodesic = &state.geodesic;
+        let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
+
+        // A time well inside the last interval is hardly ever clipped: its solve need not wait for this interval, and keeps
+        // company with the Hessians. On one worker those are cheaper right after the forward pass.
+        let sure = |t: f64| parallel() && SURE * self.last.0 < t && t < SURE * self.last.1;
+        for slot in &mut self.slots {
+            slot.time = state.times[slot.index];
+            slot.solved = sure(slot.time);
+        }
+        let ahead = self.slots.iter().any(|slot| slot.solved);
+        // u_k = φ(x_k), v_k = ∇f(u_k), the Hessians and their extreme eigenvalues.
+        let spectrum = |work: &mut Work<T>| work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
+        for_each(&mut self.works, true, |_, work| {
+            work.forward(geodesic, earlier);
+            if !ahead {
+                spectrum(work);
+            }
+        });
+        if ahead {
+            let Stepper { works, slots, .. } = self;
+            slots.iter_mut().filter(|slot| slot.solved).for_each(|slot| slot.place(works));
+            let solve = |_, slot: &mut Slot<T>| {
+                if slot.solved {
+                    slot.solve(settings, value);
+                }
+            };
+            join(true, || for_each(slots, true, solve), || for_each(works, true, |_, work| spectrum(work)));
+        }
+        // Line 5: the interval of the batch, and t' inside it.
+        let (low, high) = extremes(&self.works);
+        let interval = Interval::new(low.value, high.value, settings.margin);
+        let mut finite = low.value.is_finite() && high.value.is_finite();
+        self.last = interval.ends();
+        // Lines 6 and 7: z_k = u_k + t' v_k, and G = ∂S_ε(z, y)/∂z (D5).
+        let works = &self.works;
+        for_each(&mut self.slots, true, |_, slot| {
+            let time = slot.time;
+            (slot.time, slot.end) = interval.clip(time);
+            if !slot.solved || slot.end.is_some() {
+                slot.place(works);
+                slot.solve(settings, value);
+            }
+            slot.along = along(&slot.gradient, works);
+        });
+        let speed_squared =
+            works.iter().map(|w| crate::simd::real::dot(&w.chunk.v, &w.chunk.v)).sum::<f64>() / m as f64;
+
+        self.gradient.times.fill(0.0);
+        self.gradient.measures.clear();
+        self.gradient.speed_squared = speed_squared;
+        let [mut into_low, mut into_high] = [0.0; 2];
+        let mut pull = |end: Option<End>, along: f64| match end {
+            Some(End::Low) => into_high += along * interval.low_slope,
+            Some(End::High) => into_low += along * interval.high_slope,
+            None => {}
+        };
+        for slot in &self.slots {
+            self.gradient.measures.push(Visit { index: slot.index, time: slot.time, along: slot.along });
+            pull(slot.end, slot.share * slot.along);
+            if slot.end.is_none() {
+                self.gradient.times[slot.index] = slot.share * slot.along;
+            }
+        }
+        if !earlier.is_empty() {
+            let times = self.constraint.measure(&mut self.works, earlier, state.meeting, &interval, settings);
+            let n = state.times.len();
+            self.gradient.times[n] = times.old;
+            match times.end {
+                None => self.gradient.times[n + 1] = times.new,
+                end => pull(end, times.new),
+            }
+        }
+        self.into = [into_low, into_high];
+        self.pull_eigenvalues(state, settings);
+        self.backward(state, settings);
+
+        let Gradient { phi, f, times, .. } = &self.gradient;
+        finite &= all_finite(phi) && all_finite(f) && times.iter().all(|t| t.is_finite());
+        let reports = || self.slots.iter().map(|s| s.report);
+        Outcome {
+            divergence: value.then(|| self.slots.iter().map(|s| s.share * s.value).sum::<f64>()),
+            intersection: self.constraint.intersection,
+            orthogonality: self.constraint.orthogonality(),
+            interval: interval.ends(),
+            clipped: self.slots.iter().filter(|s| s.end.is_some()).count(),
+            measures: self.slots.len(),
+            unconverged: reports().filter(|r| r.status != Status::Converged).count(),
+            iterations: reports().map(|r| r.iterations).max().unwrap_or(0),
+            marginal_error: reports().map(|r| r.marginal_error).fold(0.0, f64::max),
+            speed: speed_squared.sqrt(),
+            finite: finite && reports().all(|r| r.status != Status::Diverged),
+        }
+    }
+
+    /// The gradient through the eigenvalues that set the ends (D6, D4), where times sit on them.
+    fn pull_eigenvalues(&mut self, state: &State<T>, settings: &Settings) {
+        self.d_eigen.fill(T::ZERO);
+        self.pulls.iter_mut().for_each(|p| p.0 = usize::MAX);
+        if !settings.through_eigenvalue {
+            return;
+        }
+        let (architecture, parameters) = (&state.geodesic.architecture, &state.geodesic.f);
+        let d = architecture.dim();
+        let Stepper { works, jets, d_eigen, pulls, into, .. } = self;
+        let (low, high) = extremes(works);
+        for ((at, &factor), pull) in [low, high].into_iter().zip(&*into).zip(pulls) {
+            if factor == 0.0 {
+                continue;
+            }
+            jets.eigenvalue_gradient(&architecture.f, parameters, (&at.u, &at.vector), factor, d_eigen, &mut pull.1);
+            pull.0 = at.row;
+            // ∂λ/∂S = v vᵀ
+            for (k, p) in d_eigen[architecture.quadratic()].iter_mut().enumerate() {
+                *p += T::from_f64(factor * at.vector[k / d] * at.vector[k % d]);
+            }
+        }
+    }
+
+    /// Cotangents on u and v, then both networks backward.
+    fn backward(&mut self, state: &State<T>, settings: &Settings) {
+        let d = state.geodesic.architecture.dim();
+        let Stepper { works, slots, constraint, pulls, gradient, d_eigen, .. } = self;
+        let (slots, pulls, constraint) = (&*slots, &*pulls, &*constraint);
+        for_each(works, true, |_, work| {
+            cotangents(work, slots, constraint, settings);
+            let chunk = &mut work.chunk;
+            for (row, pull) in pulls {
+                if row.wrapping_sub(chunk.first) < chunk.rows {
+                    let bar = &mut chunk.bar_u[(row - chunk.first) * d..][..d];
+                    bar.iter_mut().zip(pull).for_each(|(b, p)| *b += T::from_f64(*p));
+                }
+            }
+            chunk.backward(&state.geodesic);
+        });
+        // The chunks' gradients in a fixed order.
+        let Gradient { phi, f, .. } = gradient;
+        sum_gradients(&state.geodesic.architecture, works.iter().map(|w| &w.chunk), phi, f);
+        crate::simd::real::axpy(T::ONE, d_eigen, f);
+    }
+
+    /// Cotangents on u and v of the last gradient, before the backward passes.
+    #[cfg(all(test, feature = "cuda"))]
+    pub fn cotangents(&mut self, settings: &Settings) {
+        let Stepper { works, slots, constraint, .. } = self;
+        works.iter_mut().for_each(|work| cotangents(work, slots, constraint, settings));
+    }
+}
+
+/// Cotangents on u and v of all terms of the loss, without what comes through the eigenvalues.
+fn cotangents<T: Real>(work: &mut Work<T>, slots: &[Slot<T>], constraint: &Constraint, settings: &Settings) {
+    let Work { chunk, earlier, gap, .. } = work;
+    let d = chunk.u.len() / chunk.rows;
+    let at = chunk.first * d..(chunk.first + chunk.rows) * d;
+    chunk.bar_u.fill(T::ZERO);
+    chunk.bar_v.fill(T::ZERO);
+    for slot in slots {
+        let g = &slot.gradient[at.clone()];
+        crate::simd::real::axpy(T::from_f64(slot.share), g, &mut chunk.bar_u);
+        crate::simd::real::axpy(T::from_f64(slot.share * slot.time), g, &mut chunk.bar_v);
+    }
+    constraint.add_cotangents(chunk, earlier, gap, settings.batch, settings);
+}
+
+/// In runs, without a branch at each number.
+fn all_finite<T: Real>(values: &[T]) -> bool {
+    values.chunks(256).all(|run| run.iter().fold(true, |all, v| all & v.is_finite()))
+}
+
+/// The chunks' smallest and largest eigenvalues.
+pub(crate) fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
+    let (mut low, mut high) = (&works[0].spectrum.low, &works[0].spectrum.high);
+    for Work { spectrum, .. } in &works[1..] {
+        // NaN wins, and stays.
+        if spectrum.low.value < low.value || spectrum.low.value.is_nan() {
+            low = &spectrum.low;
+        }
+        if spectrum.high.value > high.value || spectrum.high.value.is_nan() {
+            high = &spectrum.high;
+        }
+    }
+    (low, high)
+}
+
+/// Σ ⟨G_k, v_k⟩.
+fn along<T: Real>(gradient: &[T], works: &[Work<T>]) -> f64 {
+    let part = |Chunk { first, v, rows, .. }: &Chunk<T>| {
+        let d = v.len() / rows;
+        crate::simd::real::dot(&gradient[first * d..][..v.len()], v)
+    };
+    works.iter().map(|w| part(&w.chunk)).sum()
+}
+
+impl<T: Real> Slot<T> {
+    /// z_k = u_k + t' v_k.
+    fn place(&mut self, works: &[Work<T>]) {
+        let t = T::from_f64(self.time);
+        let d = self.y.dim();
+        for Work { chunk, .. } in works {
+            let z = &mut self.z.coords_mut()[chunk.first * d..][..chunk.rows * d];
+            for ((z, &u), &v) in z.iter_mut().zip(&chunk.u).zip(&chunk.v) {
+                *z = u + t * v;
+            }
+        }
+    }
+
+    fn solve(&mut self, settings: &Settings, value: bool) {
+        let (x, y, epsilon) = (&self.z, &self.y, self.epsilon);
+        let task = Task { x, y, epsilon, settings: &settings.sinkhorn, start: Guess::Coarse };
+        if value {
+            self.report = self.solver.all(task, &mut self.gradient);
+            let ot = self.solver.value();
+            self.value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
+        } else {
+            self.report = self.solver.gradient(task, &mut self.gradient);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

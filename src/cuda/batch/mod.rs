@@ -1,0 +1,255 @@
+//! Chains of solves on a GPU, in lock step: each round answers the present problem of every chain, all of one size in one
+//! launch. Twin: `ot::Cpu`, which follows one chain after the other.
+
+use super::sinkhorn::{Clouds, Size, Solver, Start};
+use super::{Buffer, Device};
+use crate::cancel::Cancel;
+use crate::clouds::{Model, Projector};
+use crate::error::Result;
+use crate::ot::{Answer, Chain, Points, Problem, Report, Sinkhorn, Solves};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// Chains that are followed at once; it bounds the memory.
+const MOST: usize = 256;
+
+/// Solves chains on a device, in memory that is kept for the next.
+pub(crate) struct Rounds {
+    device: Device,
+    /// What the rooms are for.
+    settings: Option<Sinkhorn>,
+    /// Memory for each shape that came up.
+    rooms: BTreeMap<Shape, Room>,
+    cancel: Cancel,
+}
+
+impl Model<f32> {
+    /// This model with its projections on a GPU. The samples are those of the CPU; results differ by rounding.
+    pub(crate) fn on_device(&self, device: &Device) -> Result<Projector<'_, f32>> {
+        Ok(Projector::new(self, Box::new(Rounds::new(&device.with_stream()?))))
+    }
+}
+
+/// n, m and d of a problem.
+type Shape = (usize, usize, usize);
+
+fn shape(problem: &Problem<'_, f32>) -> Shape {
+    (problem.x.len(), problem.y.len(), problem.x.dim())
+}
+
+/// Problems of one shape that begin alike, and whose they are.
+struct Group<'a> {
+    near: bool,
+    chains: Vec<usize>,
+    problems: Vec<Problem<'a, f32>>,
+}
+
+impl Solves<f32> for Rounds {
+    fn cancel_by(&mut self, cancel: &Cancel) {
+        self.cancel.clone_from(cancel);
+    }
+
+    fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    fn follow(&mut self, chains: &mut [&mut dyn Chain<f32>], settings: &Sinkhorn) -> Result<()> {
+        for (lot, chains) in chains.chunks_mut(MOST).enumerate() {
+            self.begin(settings, lot);
+            let mut potentials = vec![vec![]; chains.len()];
+            while self.round(chains, &mut potentials, settings)? {
+                self.cancel.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn own_terms(&mut self, clouds: &[(&Points<f32>, f64)], settings: &Sinkhorn) -> Result<Vec<(f64, Report)>> {
+        let mut found = vec![None; clouds.len()];
+        for (lot, (clouds, found)) in clouds.chunks(MOST).zip(found.chunks_mut(MOST)).enumerate() {
+            self.cancel.check()?;
+            self.begin(settings, lot);
+            let problems = clouds.iter().map(|&(y, epsilon)| Problem { x: y, y, epsilon, near: false });
+            for Group { chains, problems, .. } in groups(problems.enumerate()) {
+                let terms = self.room(&problems, settings)?.own_terms(&problems)?;
+                chains.into_iter().zip(terms).for_each(|(k, term)| found[k] = Some(term));
+            }
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+impl Rounds {
+    pub fn new(device: &Device) -> Self {
+        Rounds { device: device.clone(), settings: None, rooms: BTreeMap::new(), cancel: Cancel::new() }
+    }
+
+    /// Gives up rooms for other settings, and those of the lot before.
+    fn begin(&mut self, settings: &Sinkhorn, lot: usize) {
+        if lot > 0 || self.settings.as_ref() != Some(settings) {
+            self.rooms.clear();
+            self.settings = Some(settings.clone());
+        }
+    }
+
+    /// Memory for these problems, all of one shape.
+    fn room(&mut self, problems: &[Problem<'_, f32>], settings: &Sinkhorn) -> Result<&mut Room> {
+        let (shape, pairs) = (shape(&problems[0]), problems.len());
+        if self.rooms.get(&shape).is_some_and(|room| room.pairs < pairs) {
+            self.rooms.remove(&shape);
+        }
+        Ok(match self.rooms.entry(shape) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Room::new(&self.device, shape, pairs, settings)?),
+        })
+    }
+
+    /// Answers the present problem of every chain; false if none has any. `potentials` are those of each chain's last
+    /// answer.
+    fn round(
+        &mut self,
+        chains: &mut [&mut dyn Chain<f32>],
+        potentials: &mut [Vec<f32>],
+        settings: &Sinkhorn,
+    ) -> Result<bool> {
+        let posed = chains.iter_mut().enumerate().filter_map(|(k, chain)| Some((k, chain.pose()?)));
+        let mut found = vec![];
+        for Group { near, chains, problems } in groups(posed) {
+            let start: Vec<&[f32]> = chains.iter().map(|&k| &*potentials[k]).collect();
+            let answers = self.room(&problems, settings)?.solve(&problems, near.then_some(&*start))?;
+            found.push((chains, answers));
+        }
+        for (order, answers) in &found {
+            let each = order.iter().zip(&answers.values).zip(answers.gradients()).zip(answers.potentials());
+            for (((&k, &(xy, xx, report)), gradient), kept) in each {
+                potentials[k] = kept.to_vec();
+                chains[k].learn(Answer { xy, xx, gradient, report });
+            }
+        }
+        Ok(!found.is_empty())
+    }
+}
+
+fn groups<'a>(problems: impl Iterator<Item = (usize, Problem<'a, f32>)>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = vec![];
+    for (k, problem) in problems {
+        let alike = |g: &&mut Group<'_>| shape(&g.problems[0]) == shape(&problem) && g.near == problem.near;
+        match groups.iter_mut().find(alike) {
+            Some(group) => {
+                group.chains.push(k);
+                group.problems.push(problem);
+            }
+            None => groups.push(Group { near: problem.near, chains: vec![k], problems: vec![problem] }),
+        }
+    }
+    groups
+}
+
+/// Memory for problems of one shape.
+struct Room {
+    device: Device,
+    shape: Shape,
+    /// Most problems at once.
+    pairs: usize,
+    solver: Solver,
+    x: Buffer<f32>,
+    y: Buffer<f32>,
+    a: Buffer<f32>,
+    b: Buffer<f32>,
+    epsilon: Buffer<f64>,
+    gradients: Buffer<f32>,
+}
+
+struct Answers {
+    shape: Shape,
+    /// OT_ε(x, y), OT_ε(x, x), and what was reached.
+    values: Vec<(f64, f64, Report)>,
+    gradients: Vec<f32>,
+    potentials: Vec<f32>,
+}
+
+impl Answers {
+    /// n × d of each problem.
+    fn gradients(&self) -> impl Iterator<Item = &[f32]> {
+        self.gradients.chunks_exact(self.shape.0 * self.shape.2)
+    }
+
+    /// 2 n + m of each problem, as in [`Solver::potentials`].
+    fn potentials(&self) -> impl Iterator<Item = &[f32]> {
+        self.potentials.chunks_exact(2 * self.shape.0 + self.shape.1)
+    }
+}
+
+impl Room {
+    fn new(device: &Device, shape: Shape, pairs: usize, settings: &Sinkhorn) -> Result<Self> {
+        let (n, m, d) = shape;
+        Ok(Room {
+            device: device.clone(),
+            shape,
+            pairs,
+            solver: Solver::new(device, Size { pairs, n, m, d }, settings)?,
+            x: device.zeros(pairs * n * d)?,
+            y: device.zeros(pairs * m * d)?,
+            a: device.zeros(pairs * n)?,
+            b: device.zeros(pairs * m)?,
+            epsilon: device.zeros(pairs)?,
+            gradients: device.zeros(pairs * n * d)?,
+        })
+    }
+
+    fn put(&mut self, problems: &[Problem<'_, f32>]) -> Result<()> {
+        let Room { device, x, y, a, b, epsilon, .. } = self;
+        device.copy_into(&problems.iter().flat_map(|p| p.x.coords()).copied().collect::<Vec<_>>(), x)?;
+        device.copy_into(&problems.iter().flat_map(|p| p.y.coords()).copied().collect::<Vec<_>>(), y)?;
+        device.copy_into(&problems.iter().flat_map(|p| p.x.weights()).copied().collect::<Vec<_>>(), a)?;
+        device.copy_into(&problems.iter().flat_map(|p| p.y.weights()).copied().collect::<Vec<_>>(), b)?;
+        device.copy_into(&problems.iter().map(|p| p.epsilon).collect::<Vec<_>>(), epsilon)
+    }
+
+    /// Solves problems of this shape, from these potentials if there are any.
+    fn solve(&mut self, problems: &[Problem<'_, f32>], potentials: Option<&[&[f32]]>) -> Result<Answers> {
+        let start = match potentials {
+            None => Start::Anneal,
+            Some(potentials) => {
+                self.device.copy_into(&potentials.concat(), &mut self.solver.potentials)?;
+                Start::Given
+            }
+        };
+        self.run(problems, Some(start))?;
+        let Room { device, shape, solver, gradients, .. } = self;
+        let ((n, m, d), pairs) = (*shape, problems.len());
+        Ok(Answers {
+            shape: *shape,
+            values: solver.found()?.iter().map(|f| (f.xy, f.xx, f.report)).collect(),
+            gradients: device.download(&gradients.slice(..pairs * n * d))?,
+            potentials: device.download(&solver.potentials.slice(..pairs * (2 * n + m)))?,
+        })
+    }
+
+    /// OT_ε(x, x) of each problem.
+    fn own_terms(&mut self, problems: &[Problem<'_, f32>]) -> Result<Vec<(f64, Report)>> {
+        self.run(problems, None)?;
+        self.solver.own_terms()
+    }
+
+    /// Without a start (x, x) alone.
+    fn run(&mut self, problems: &[Problem<'_, f32>], start: Option<Start>) -> Result<()> {
+        self.put(problems)?;
+        let Room { shape: (n, m, d), solver, x, y, a, b, epsilon, gradients, .. } = self;
+        let (n, m, d, pairs) = (*n, *m, *d, problems.len());
+        let clouds = Clouds {
+            size: Size { pairs, n, m, d },
+            x: &x.slice(..pairs * n * d),
+            y: &y.slice(..pairs * m * d),
+            weights: Some((&a.slice(..pairs * n), &b.slice(..pairs * m))),
+            epsilon: &epsilon.slice(..pairs),
+        };
+        match start {
+            Some(start) => solver.gradient(clouds, start, &mut gradients.slice_mut(..pairs * n * d)),
+            None => solver.own(clouds),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! The draws of a step on the device: x ~ ρ, the measures of the step, y ~ ν_i and their ε (Algorithm 1, lines 3
+//! and 4): those of the CPU, x up to the last digit of f32, since a GPU's log, sin and cos are not the CPU's.
+
+use super::{Buffer, Device, Grid};
+use crate::clouds::shared::{Data, ROWS, Rule, rule_in};
+use crate::clouds::{Sampling, Settings};
+use crate::error::Result;
+use crate::ot::Epsilon;
+use crate::rng::LATTICE;
+use std::sync::Arc;
+
+const THREADS: u32 = 128;
+/// Numbers of the order of the measures that are shuffled in shared memory.
+const SHARED: u64 = 12_000;
+
+/// All measures of a fit on the device.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// Number of measures.
+    pub n: usize,
+    /// Dimension.
+    pub d: usize,
+    /// The rule for ε in the frame of the data.
+    rule: Rule,
+    /// Points of all measures, total × d.
+    points: Buffer<f32>,
+    /// Cumulative weights within each measure.
+    cumulative: Buffer<f64>,
+    /// Measure i is at offsets[i] .. offsets[i+1].
+    offsets: Buffer<u64>,
+    /// Index of the streams of each measure.
+    keys: Buffer<u32>,
+}
+
+impl Sources {
+    /// Copies all measures.
+    pub fn new(device: &Device, data: &Data<f32>, epsilon: &Epsilon) -> Result<Arc<Self>> {
+        let (mut points, mut cumulative, mut offsets) = (vec![], vec![], vec![0]);
+        for source in &data.sources {
+            points.extend_from_slice(source.points.coords());
+            cumulative.extend_from_slice(&source.cumulative);
+            offsets.push(cumulative.len() as u64);
+        }
+        Ok(Arc::new(Sources {
+            n: data.sources.len(),
+            d: data.dim,
+            rule: rule_in(epsilon, &data.frame, data.variance),
+            points: device.upload(&points)?,
+            cumulative: device.upload(&cumulative)?,
+            offsets: device.upload(&offsets)?,
+            keys: device.upload(&data.sources.iter().map(|s| s.key).collect::<Vec<_>>())?,
+        }))
+    }
+}
+
+/// The draws of the steps of one component from one start.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    device: Device,
+    sources: Arc<Sources>,
+    /// y of every slot, visits × m × d; of equal weights.
+    pub y: Buffer<f32>,
+    /// ε of every slot.
+    pub epsilon: Buffer<f64>,
+    /// The measure of every slot, in the engine's order.
+    pub index: Buffer<u32>,
+    order: Buffer<u32>,
+    picks: Buffer<u32>,
+    epoch: Buffer<u64>,
+    shape: Shape,
+}
+
+/// Scalars of the launches.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    seed: u64,
+    run: u32,
+    m: u64,
+    rows_of_y: u32,
+    n: u32,
+    d: u32,
+    visits: u32,
+    /// How x is drawn, and in how many units of work.
+    form: u32,
+    rows: u32,
+    units: u64,
+    shared: u32,
+    stratified: u32,
+    weight: f64,
+    fixed: f64,
+    factor: f64,
+    least: f64,
+}
+
+impl Sampler {
+    /// `run` tells streams of different components and starts apart.
+    pub fn new(device: &Device, sources: &Arc<Sources>, settings: &Settings, run: u32) -> Result<Self> {
+        let (n, d, m) = (sources.n, sources.d, settings.batch);
+        let visits = settings.measures.min(n);
+        let stratified = settings.sampling == Sampling::Stratified;
+        let (form, units) = match stratified {
+            false => (0, (m * d).div_ceil(4)),
+            true if d <= LATTICE => (1, m * d),
+            true => (2, m * d.div_ceil(4)),
+        };
+        let (fixed, factor, least) = match sources.rule {
+            Rule::Fixed(value) => (value, 0.0, 0.0),
+            Rule::Scaled { factor, least } => (0.0, factor, least),
+        };
+        let shared = if n as u64 <= SHARED { n } else { 0 };
+        let shape = Shape {
+            seed: settings.seed,
+            run,
+            m: m as u64,
+            rows_of_y: m as u32,
+            n: n as u32,
+            d: d as u32,
+            visits: visits as u32,
+            form,
+            rows: ROWS as u32,
+            units: units as u64,
+            shared: shared as u32,
+            stratified: u32::from(stratified),
+            // That of Points::buffer.
+            weight: f64::from((1.0 / m as f64) as f32),
+            fixed,
+            factor,
+            least,
+        };
+        Ok(Sampler {
+            y: device.zeros(visits * m * d)?,
+            epsilon: device.zeros(visits)?,
+            index: device.zeros(visits)?,
+            order: device.zeros(n)?,
+            picks: device.zeros(n)?,
+            // No round: the first step draws the order.
+            epoch: device.upload(&[u64::MAX])?,
+            device: device.clone(),
+            sources: sources.clone(),
+            shape,
+        })
+    }
+
+    /// Enqueues the draws of the step whose number `step` holds; x is m × d.
+    pub fn draw(&mut self, step: &Buffer<u64>, x: &mut Buffer<f32>) -> Result<()> {
+        let Sampler { device, sources, shape: at, .. } = self;
+        let reference = Grid::over(at.units as usize, THREADS);
+        let order = Grid::new(1, 256).shared(4 * at.shared as usize);
+        let measures = Grid::new(at.visits, at.rows_of_y.next_multiple_of(32).min(1024));
+        launch!(
+            device,
+            "draw_reference",
+            reference,
+            x,
+            step,
+            &at.seed,
+            &at.run,
+            &at.m,
+            &at.d,
+            &at.form,
+            &at.rows,
+            &at.units,
+        )?;
+        launch!(
+            device,
+            "draw_order",
+            order,
+            &mut self.order,
+            &mut self.picks,
+            &mut self.epoch,
+            &mut self.index,
+            step,
+            &at.seed,
+            &at.run,
+            &at.n,
+            &at.visits,
+            &at.shared,
+        )?;
+        launch!(
+            device,
+            "draw_measures",
+            measures,
+            &sources.points,
+            &sources.cumulative,
+            &sources.offsets,
+            &sources.keys,
+            &self.index,
+            step,
+            &at.seed,
+            &at.run,
+            &at.rows_of_y,
+            &at.d,
+            &at.stratified,
+            &at.weight,
+            &at.fixed,
+            &at.factor,
+            &at.least,
+            &mut self.y,
+            &mut self.epsilon,
+        )
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,326 @@
+//! The networks' part of a training step on the device, for a whole batch: u = φ(x) and v = ∇f(u) (D1), the extreme
+//! eigenvalues of the Hessians (D2, D7), their gradient (D4), everything backward (D3, D6), and the update.
+//!
+//! Each method puts its kernels into the device's stream and returns: no memory is allocated, nothing is read back, and
+//! what depends on the step comes from device memory, so that a step can be recorded once and replayed. The CPU
+//! engine (`gpca::chunk`, `gpca::spectrum`, `nn`) is the specification.
+
+mod layout;
+mod weights;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use weights::{Evaluator, Weights};
+
+use super::{Buffer, Device, Grid};
+use crate::clouds::geodesic::spectrum::{DIRECT, LANCZOS, lanczos_start};
+use crate::clouds::{Architecture, State};
+use crate::error::{Error, Result};
+use layout::{FIELDS_F, FIELDS_PHI, JETS, Products, products, stored};
+
+/// Shared memory of a block that every GPU since Volta grants.
+const SHARED: usize = 96 * 1024;
+/// Threads of the blocks of passes, and of those that form Hessians.
+const THREADS: u32 = 512;
+const HESSIAN_THREADS: u32 = 256;
+
+/// Both networks of a component in training, with all that their passes over a batch of m rows need.
+///
+/// Rows are points of R^d, row-major f32, as in `gpca::chunk::Chunk`.
+pub(crate) struct Networks {
+    device: Device,
+    pub weights: Weights,
+    /// x, u = φ(x), v = ∇f(u): m × d.
+    pub x: Buffer<f32>,
+    pub u: Buffer<f32>,
+    pub v: Buffer<f32>,
+    /// Cotangents on u and v: m × d. [`Networks::backward`] adds H_f v̄ to ū.
+    pub bar_u: Buffer<f32>,
+    pub bar_v: Buffer<f32>,
+    /// What flows into λmin and λmax; 0 leaves an end out. For [`Networks::eigenvalue_gradient`] and, after it,
+    /// [`Networks::backward`]; 0 from the beginning.
+    pub factors: Buffer<f64>,
+    /// `λmin, λmax, row of λmin, row of λmax, eigenvector of λmin [d], of λmax [d], u of λmin [d], u of λmax [d]`.
+    pub extremes: Buffer<f64>,
+    /// ∂L/∂(parameters of φ, then of f).
+    pub gradient: Buffer<f32>,
+    /// Adam's moments.
+    pub first: Buffer<f32>,
+    pub second: Buffer<f32>,
+    m: usize,
+    pass: Rows,
+    spectrum: Spectrum,
+    /// Per hidden unit and row: see `Store` in kernels/layers.cuh.
+    store: Buffer<f32>,
+    jets: Buffer<f32>,
+    products: Products,
+    product_table: Buffer<u64>,
+    tiles: Buffer<u32>,
+    partial: Buffer<f32>,
+}
+
+/// How many rows a block of a pass takes, and what that needs.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    /// 8, or 1 where 8 rows of the widest layer do not fit.
+    rows: usize,
+    /// Numbers between two rows in shared memory.
+    stride: usize,
+}
+
+impl Rows {
+    fn new(architecture: &Architecture) -> Result<Self> {
+        let stride = stride(architecture);
+        let fits = |rows: &usize| Rows { rows: *rows, stride }.shared() <= SHARED;
+        let rows = [8, 1].into_iter().find(fits).ok_or_else(|| {
+            let most = (SHARED / 4 - THREADS as usize) / 2;
+            Error::parameter("layers", format!("the widest has {stride} units, a GPU takes {most}; use the CPU"))
+        })?;
+        Ok(Rows { rows, stride })
+    }
+
+    /// Three jets of two ends.
+    fn six(self) -> Self {
+        Rows { rows: 6, ..self }
+    }
+
+    fn shared(self) -> usize {
+        4 * self.rows * (2 * self.stride + THREADS as usize)
+    }
+
+    fn grid(self, m: usize) -> Grid {
+        Grid::new(blocks(m, self.rows), THREADS).shared(self.shared())
+    }
+
+    fn kernel(self, eight: &'static str, one: &'static str) -> &'static str {
+        if self.rows == 8 { eight } else { one }
+    }
+}
+
+/// The widest layer, up to a multiple of four.
+fn stride(architecture: &Architecture) -> usize {
+    let sizes = architecture.phi.sizes().iter().chain(architecture.f.sizes());
+    sizes.copied().max().unwrap_or(1).next_multiple_of(4)
+}
+
+fn blocks(m: usize, rows: usize) -> u32 {
+    u32::try_from(m.div_ceil(rows)).unwrap_or(u32::MAX)
+}
+
+/// How the extreme eigenvalues are found, and what that needs.
+struct Spectrum {
+    /// Tangents of a block where the Hessians are formed (D2): 8, 16 or 24. None: Lanczos iterations.
+    tangents: Option<usize>,
+    steps: usize,
+    hessians: Buffer<f32>,
+    /// Both extremes of every row.
+    ends: Buffer<f64>,
+    start: Buffer<f32>,
+    basis: Buffer<f32>,
+    tridiagonal: Buffer<f64>,
+}
+
+impl Spectrum {
+    fn new(device: &Device, architecture: &Architecture, m: usize) -> Result<Self> {
+        let d = architecture.dim();
+        let tangents = Self::tangents(d, stride(architecture));
+        let steps = if tangents.is_some() { 0 } else { LANCZOS.min(d) };
+        let start: Vec<f32> = lanczos_start(d).into_iter().map(|x| x as f32).collect();
+        Ok(Spectrum {
+            tangents,
+            steps,
+            hessians: device.zeros(if tangents.is_some() { m * d * d } else { 0 })?,
+            ends: device.zeros(2 * m)?,
+            start: device.upload(&start)?,
+            basis: device.zeros(steps * m * d)?,
+            tridiagonal: device.zeros(2 * steps * m)?,
+        })
+    }
+
+    /// As many rows as make best use of a weight that is read, but enough blocks at m = 1024.
+    fn tangents(d: usize, stride: usize) -> Option<usize> {
+        let best = match d {
+            1 => 8,
+            2 | 4 => 16,
+            _ => 24,
+        };
+        let fits = |v: &usize| *v <= best && *v >= d && Self::shared(*v, d, stride) <= SHARED;
+        [24, 16, 8].into_iter().find(fits).filter(|_| d <= DIRECT)
+    }
+
+    fn shared(tangents: usize, d: usize, stride: usize) -> usize {
+        4 * tangents * (2 * stride + HESSIAN_THREADS as usize) + 12 * (tangents / d) * d * d
+    }
+}
+
+impl Networks {
+    /// For batches of m rows, all parameters 0. Everything is allocated here.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a layer too wide for a GPU, [`Error::Device`] out of memory.
+    pub fn new(device: &Device, architecture: &Architecture, m: usize) -> Result<Self> {
+        let d = architecture.dim();
+        let pass = Rows::new(architecture)?;
+        if pass.six().shared() > device.shared_memory() as usize {
+            let problem = format!("the widest has {} units, too many for {}; use the CPU", pass.stride, device.name());
+            return Err(Error::parameter("layers", problem));
+        }
+        let weights = Weights::new(device, architecture)?;
+        let n = weights.len();
+        let products = products(architecture, m);
+        let [phi, f] = stored(architecture);
+        let jets = 2 * JETS * (d + f);
+        Ok(Networks {
+            x: device.zeros(m * d)?,
+            u: device.zeros(m * d)?,
+            v: device.zeros(m * d)?,
+            bar_u: device.zeros(m * d)?,
+            bar_v: device.zeros(m * d)?,
+            factors: device.zeros(2)?,
+            extremes: device.zeros(4 + 4 * d)?,
+            gradient: device.zeros(n)?,
+            first: device.zeros(n)?,
+            second: device.zeros(n)?,
+            m,
+            pass,
+            spectrum: Spectrum::new(device, architecture, m)?,
+            store: device.zeros(m * (FIELDS_PHI * phi + FIELDS_F * f))?,
+            jets: device.zeros(jets)?,
+            product_table: device.upload(&products.table)?,
+            tiles: device.upload(&products.tiles)?,
+            // The kernel writes all but ∂c of f, which is 0.
+            partial: device.zeros(products.parts * n)?,
+            products,
+            weights,
+            device: device.clone(),
+        })
+    }
+
+    /// Networks and their moments from the host.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn upload(&mut self, state: &State<f32>) -> Result<()> {
+        self.weights.upload(&state.geodesic)?;
+        let join = |a: &[f32], b: &[f32]| [a, b].concat();
+        let (phi, f) = (&state.adam_phi, &state.adam_f);
+        self.device.copy_into(&join(&phi.first, &f.first), &mut self.first)?;
+        self.device.copy_into(&join(&phi.second, &f.second), &mut self.second)
+    }
+
+    /// Networks and their moments to the host; the number of updates is the caller's. Waits.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub fn download(&self, state: &mut State<f32>) -> Result<()> {
+        self.weights.download(&mut state.geodesic)?;
+        let split = state.geodesic.phi.len();
+        let first = self.device.download(&self.first)?;
+        let second = self.device.download(&self.second)?;
+        for (adam, at) in [(&mut state.adam_phi, 0..split), (&mut state.adam_f, split..first.len())] {
+            adam.first.copy_from_slice(&first[at.clone()]);
+            adam.second.copy_from_slice(&second[at]);
+        }
+        Ok(())
+    }
+
+    /// u and v of the present x.
+    pub fn forward(&mut self) -> Result<()> {
+        let Networks { device, weights: w, x, u, v, store, pass, m, .. } = self;
+        let (name, grid) = (pass.kernel("forward_8", "forward_1"), pass.grid(*m));
+        let (rows, stride) = (*m as u64, pass.stride as u32);
+        launch!(device, name, grid, &w.table, &w.parameters, &w.mirror, &*x, u, v, store, &rows, &stride)
+    }
+
+    /// The extreme eigenvalues of H_f at the rows of the last [`Networks::forward`], into [`Networks::extremes`].
+    pub fn extremes(&mut self) -> Result<()> {
+        let Networks { device, weights: w, u, store, spectrum, extremes, pass, m, .. } = self;
+        let Spectrum { tangents, steps, hessians, ends, start, basis, tridiagonal } = spectrum;
+        let d = w.architecture.dim();
+        let (rows, stride) = (*m as u64, pass.stride as u32);
+        let taken = *steps as u32;
+        if let Some(v) = *tangents {
+            let name = ["hessian_8", "hessian_16", "hessian_24"][v / 8 - 1];
+            let grid = Grid::new(blocks(*m, v / d), HESSIAN_THREADS).shared(Spectrum::shared(v, d, pass.stride));
+            let (out, both) = (&mut *hessians, &mut *ends);
+            launch!(device, name, grid, &w.table, &w.parameters, &w.mirror, store, out, both, &rows, &stride)?;
+        } else {
+            let (name, grid) = (pass.kernel("lanczos_8", "lanczos_1"), pass.grid(*m));
+            let (table, parameters, mirror) = (&w.table, &w.parameters, &w.mirror);
+            let (q, t, both) = (&mut *basis, &mut *tridiagonal, &mut *ends);
+            launch!(device, name, grid, table, parameters, mirror, &*start, store, q, t, both, &rows, &taken, &stride)?;
+        }
+        let n = if tangents.is_some() { d } else { *steps };
+        let grid = Grid::new(1, 256).shared(2 * 2 * n * n * 8);
+        launch!(
+            device,
+            "extremes",
+            grid,
+            &w.table,
+            &*u,
+            &*hessians,
+            &*ends,
+            &*basis,
+            &*tridiagonal,
+            &taken,
+            extremes,
+            &rows
+        )
+    }
+
+    /// Prepares factors[0] ∂λmin + factors[1] ∂λmax (D4): adds the derivatives in u to the rows of ū that attained them;
+    /// [`Networks::backward`] adds those in the parameters to the gradient. After [`Networks::extremes`], before
+    /// [`Networks::backward`].
+    pub fn eigenvalue_gradient(&mut self) -> Result<()> {
+        let Networks { device, weights: w, extremes, factors, jets, bar_u, pass, .. } = self;
+        let grid = Grid::new(1, THREADS).shared(pass.six().shared());
+        let stride = pass.stride as u32;
+        let (table, parameters, mirror) = (&w.table, &w.parameters, &w.mirror);
+        let name = "eigenvalue_jets";
+        launch!(device, name, grid, table, parameters, mirror, &*extremes, &*factors, jets, bar_u, &stride)
+    }
+
+    /// From the cotangents ū and v̄ (D3, D6) and the factors of the eigenvalues to [`Networks::gradient`]; ū ← ū + H_f v̄.
+    pub fn backward(&mut self) -> Result<()> {
+        let Networks { device, weights: w, x, u, bar_u, bar_v, factors, extremes, gradient, .. } = self;
+        let Networks { pass, m, store, jets, products, product_table, tiles, partial, .. } = self;
+        let (rows, stride) = (*m as u64, pass.stride as u32);
+        let (table, parameters, mirror) = (&w.table, &w.parameters, &w.mirror);
+        let (name, grid) = (pass.kernel("backward_8", "backward_1"), pass.grid(*m));
+        launch!(device, name, grid, table, parameters, mirror, &*bar_v, &mut *bar_u, &mut *store, &rows, &stride)?;
+        let n = w.len();
+        let (all, part, parts) = (n as u64, products.part as u64, products.parts as u32);
+        let grid = Grid::of([(products.tiles.len() / 3) as u32, parts, 1], 256).shared(2 * 16 * 64 * 4);
+        let (table, list) = (&*product_table, &*tiles);
+        let name = "gradient_products";
+        launch!(
+            device,
+            name,
+            grid,
+            table,
+            list,
+            &*store,
+            &*x,
+            &*u,
+            &*bar_u,
+            &*bar_v,
+            &mut *partial,
+            &all,
+            &rows,
+            &part
+        )?;
+        let (name, grid) = ("sum_gradients", Grid::over(n, 256));
+        launch!(device, name, grid, &w.table, &*partial, &*jets, &*extremes, &*factors, gradient, &parts)
+    }
+
+    /// One update of both networks by [`Networks::gradient`], and the change of gauge (D11 d). From device memory: Adam's
+    /// step and floor, the factor c of f ← c f (1 for none), and `flags`, whose first being 0 leaves all as it is.
+    pub fn update(&mut self, rates: &Buffer<f32>, scale: &Buffer<f64>, flags: &Buffer<u32>) -> Result<()> {
+        let Networks { device, weights: w, gradient, first, second, .. } = self;
+        let grid = Grid::over(w.len(), 256);
+        let Weights { table, parameters, mirror, .. } = w;
+        let name = "update_networks";
+        launch!(device, name, grid, &*table, &*gradient, parameters, mirror, first, second, rates, scale, flags)
+    }
+}

@@ -1,0 +1,349 @@
+//! Sinkhorn divergences on a GPU (`kernels/sinkhorn.cu`): every solve of a step in one launch. Twin: `ot`.
+
+mod divergence;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+pub use divergence::divergence;
+
+use super::memory::Buffer;
+use super::{Device, Grid, Parameter};
+use crate::error::Result;
+use crate::ot::{Report, Sinkhorn, Status};
+use cudarc::driver::{CudaView, CudaViewMut, DeviceRepr};
+use schedule::{Deal, deal, deal_own, most_parts, sums};
+
+/// As in `kernels/softmin.cuh`, `kernels/sinkhorn.cuh`, `kernels/mixing.cuh` and `kernels/group.cuh`.
+const THREADS: u32 = 256;
+const SHARED: usize = 4352;
+/// Of the counters of groups.
+const COUNTER_STRIDE: usize = 16;
+const MEMORY: usize = 10;
+/// How a solve ended, as in `kernels/anneal.cuh`; from better to worse.
+const CONVERGED: u32 = 0;
+const MAX_ITERATIONS: u32 = 1;
+const ROUNDING: u32 = 2;
+#[cfg(test)]
+pub(crate) const DIVERGED: u32 = 3;
+
+/// Numbers of pairs of clouds, of points of each x and each y, and of coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub pairs: usize,
+    pub n: usize,
+    pub m: usize,
+    pub d: usize,
+}
+
+impl Size {
+    /// Numbers of f32 that the kernels work in; none if there are too many to count.
+    fn work(self) -> Option<usize> {
+        let Size { pairs, n, m, d } = self;
+        let points = n.checked_add(m)?;
+        let own = points.checked_mul(d.checked_add(2 + 6)?)?;
+        let cross = n.checked_mul(3)?.checked_add(m.checked_mul(7 + 2 * MEMORY)?)?;
+        own.checked_add(cross)?.checked_mul(pairs)
+    }
+
+    fn fits(self, most: Size) -> bool {
+        let within = |a, b| (1..=b).contains(&a);
+        within(self.pairs, most.pairs) && within(self.n, most.n) && within(self.m, most.m) && within(self.d, most.d)
+    }
+}
+
+/// Clouds on the device, one pair after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Clouds<'a> {
+    pub size: Size,
+    /// pairs × n × d and pairs × m × d, row-major.
+    pub x: &'a CudaView<'a, f32>,
+    pub y: &'a CudaView<'a, f32>,
+    /// pairs × n and pairs × m, of sum 1 each; uniform without.
+    pub weights: Option<(&'a CudaView<'a, f32>, &'a CudaView<'a, f32>)>,
+    /// ε of each pair, above 0.
+    pub epsilon: &'a CudaView<'a, f64>,
+}
+
+/// Where solves begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// From large ε, that falls.
+    Anneal,
+    /// At the numbers in [`Solver::potentials`]: those of the last solve, or of another of the same size. ε may differ.
+    Given,
+}
+
+/// What the kernels are told; `SinkhornShape` there.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Shape {
+    n: u64,
+    m: u64,
+    tolerance: f64,
+    d: u32,
+    pairs: u32,
+    selves: u32,
+    cross_groups: u32,
+    cross_blocks: u32,
+    self_groups: u32,
+    self_blocks: u32,
+    max_iterations: u32,
+    most_parts: u32,
+    weighted: u32,
+    kept: u32,
+    /// To a multiple of 8 bytes.
+    none: u32,
+}
+
+// SAFETY: numbers alone, laid out as in C.
+unsafe impl DeviceRepr for Shape {}
+impl Parameter for Shape {
+    const BYTES: usize = size_of::<Shape>();
+}
+
+/// What was found for a pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Found {
+    /// OT_ε(x, y) and OT_ε(x, x); OT_ε(y, y) if it was asked for.
+    pub xy: f64,
+    pub xx: f64,
+    pub yy: Option<f64>,
+    /// Marginal error of (x, y).
+    pub cross_error: f64,
+    /// The worst of the solves.
+    pub report: Report,
+}
+
+/// Solves between clouds up to some size, with the memory for them. Calls put launches into the stream and allocate
+/// nothing.
+#[derive(Debug)]
+pub(crate) struct Solver {
+    device: Device,
+    most: Size,
+    tolerance: f64,
+    max_iterations: u32,
+    /// Blocks that can wait for each other.
+    resident: u32,
+    /// In which sums are cut; of the device, so that results do not depend on what else is in a launch.
+    most_parts: u32,
+    work: Buffer<f32>,
+    spread: Buffer<f64>,
+    sums: Buffer<f64>,
+    counters: Buffer<u64>,
+    /// Of each problem (x, y), then (x, x), then (y, y): its value and its error; its iterations and its status.
+    pub numbers: Buffer<f64>,
+    pub marks: Buffer<u32>,
+    /// Of each pair f (n) and g (m) of (x, y), then f (n) of (x, x), in units of the cost.
+    pub potentials: Buffer<f32>,
+    means: Buffer<f32>,
+    /// What the last call solved.
+    last: Option<(Size, Asked)>,
+}
+
+/// Which problems are to be solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// (x, y) and (x, x).
+    Gradient,
+    /// (y, y) too.
+    All,
+    /// (x, x) alone.
+    Own,
+}
+
+impl Solver {
+    /// For sizes up to `most`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range, [`Error::Device`](crate::Error::Device) if memory or blocks do not suffice.
+    pub(crate) fn new(device: &Device, most: Size, settings: &Sinkhorn) -> Result<Self> {
+        settings.validate()?;
+        let Size { pairs, n, m, d } = most;
+        let too_large = || device.error("the clouds are too large to count; give fewer points or use the CPU");
+        let counts = [pairs.checked_mul(3), d.checked_mul(4), n.checked_mul(2), m.checked_mul(2)];
+        if !counts.iter().all(|c| c.is_some_and(|c| u32::try_from(c).is_ok())) || most.work().is_none() {
+            return Err(too_large());
+        }
+        let resident = device.max_cooperative_blocks("sinkhorn_solve", THREADS, SHARED)?;
+        if resident < 2 {
+            return Err(device.error("it holds one block of the solver at a time, two are needed; use the CPU"));
+        }
+        let most_parts = most_parts(resident);
+        Ok(Solver {
+            device: device.clone(),
+            most,
+            tolerance: settings.tolerance,
+            max_iterations: u32::try_from(settings.max_iterations).unwrap_or(u32::MAX),
+            resident,
+            most_parts,
+            work: device.zeros(most.work().ok_or_else(too_large)?)?,
+            spread: device.zeros(pairs)?,
+            sums: device.zeros(sums(most, most_parts))?,
+            counters: device.zeros(resident as usize * COUNTER_STRIDE)?,
+            numbers: device.zeros(6 * pairs)?,
+            marks: device.zeros(6 * pairs)?,
+            potentials: device.zeros(pairs * (2 * n + m))?,
+            means: device.zeros(2 * pairs * n * d)?,
+            last: None,
+        })
+    }
+
+    /// ∂S_ε/∂x of every pair (pairs × n × d), without the problems (y, y).
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if a buffer has not the size that was said, or the driver refuses.
+    pub(crate) fn gradient(
+        &mut self,
+        clouds: Clouds<'_>,
+        start: Start,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        self.solve(clouds, start, Asked::Gradient, Some(gradient))
+    }
+
+    /// [`Solver::gradient`] and OT_ε(y, y), so that the divergence has all its terms.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn all(&mut self, clouds: Clouds<'_>, start: Start, gradient: &mut CudaViewMut<'_, f32>) -> Result<()> {
+        self.solve(clouds, start, Asked::All, Some(gradient))
+    }
+
+    /// OT_ε(x, x) alone, for [`Solver::own_terms`]; y is not looked at.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn own(&mut self, clouds: Clouds<'_>) -> Result<()> {
+        self.solve(clouds, Start::Anneal, Asked::Own, None)
+    }
+
+    fn solve(
+        &mut self,
+        clouds: Clouds<'_>,
+        start: Start,
+        asked: Asked,
+        gradient: Option<&mut CudaViewMut<'_, f32>>,
+    ) -> Result<()> {
+        let Clouds { size, x, y, weights, epsilon } = clouds;
+        let Size { pairs, n, m, d } = size;
+        let room = gradient.as_ref().map_or(pairs * n * d, |g| g.len());
+        let lengths = [(x.len(), n * d), (y.len(), m * d), (epsilon.len(), 1), (room, n * d)];
+        let weighted = weights.map_or([(n * pairs, n), (m * pairs, m)], |(a, b)| [(a.len(), n), (b.len(), m)]);
+        if !size.fits(self.most) || lengths.iter().chain(&weighted).any(|&(there, each)| there != pairs * each) {
+            return Err(self.device.error("clouds of another size than announced; please report this"));
+        }
+        let selves = if asked == Asked::All { 2 * pairs } else { pairs };
+        let Deal { cross_groups, cross_blocks, self_groups, self_blocks } = match asked {
+            Asked::Own => deal_own(self.resident, self.most_parts, size),
+            _ => deal(self.resident, self.most_parts, size, selves),
+        };
+        let s = Shape {
+            n: n as u64,
+            m: m as u64,
+            tolerance: self.tolerance,
+            d: d as u32,
+            pairs: pairs as u32,
+            selves: selves as u32,
+            cross_groups,
+            cross_blocks,
+            self_groups,
+            self_blocks,
+            max_iterations: self.max_iterations,
+            most_parts: self.most_parts,
+            weighted: weights.is_some().into(),
+            kept: (start == Start::Given).into(),
+            none: 0,
+        };
+        // Not read without weights.
+        let (a, b) = weights.unwrap_or((x, y));
+        let groups = cross_groups + self_groups;
+        let Solver { device, work, spread, sums, counters, numbers, marks, potentials, means, .. } = self;
+        let blocks = (n.max(m).div_ceil(THREADS as usize)).min(64) as u32;
+        let grid = Grid::of([blocks, s.pairs, 1], THREADS);
+        launch!(
+            device,
+            "sinkhorn_clouds",
+            grid,
+            &s,
+            x,
+            y,
+            a,
+            b,
+            epsilon,
+            &mut *work,
+            &mut *spread,
+            &mut *counters,
+            &groups
+        )?;
+        let grid =
+            Grid::new(cross_groups * cross_blocks + self_groups * self_blocks, THREADS).shared(SHARED).cooperative();
+        launch!(
+            device,
+            "sinkhorn_solve",
+            grid,
+            &s,
+            epsilon,
+            &*spread,
+            &mut *work,
+            &mut *sums,
+            &mut *counters,
+            &mut *numbers,
+            &mut *marks,
+            &mut *potentials,
+            &mut *means
+        )?;
+        if let Some(gradient) = gradient {
+            let grid = Grid::over(pairs * n * d, THREADS);
+            launch!(device, "sinkhorn_gradient", grid, &s, epsilon, &mut *work, &*means, gradient)?;
+        }
+        self.last = Some((size, asked));
+        Ok(())
+    }
+
+    /// What the last [`Solver::gradient`] or [`Solver::all`] found for each pair. Waits for it.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed.
+    pub(crate) fn found(&self) -> Result<Vec<Found>> {
+        let Some((size, asked)) = self.last.filter(|(_, asked)| *asked != Asked::Own) else { return Ok(vec![]) };
+        let solved = self.solved()?;
+        let pair = |p: usize| {
+            let ((xy, cross), (xx, own)) = (solved[p], solved[size.pairs + p]);
+            let target = (asked == Asked::All).then(|| solved[2 * size.pairs + p]);
+            let both = cross.and(own);
+            Found {
+                xy,
+                xx,
+                yy: target.map(|(yy, _)| yy),
+                cross_error: cross.marginal_error,
+                report: target.map_or(both, |(_, report)| both.and(report)),
+            }
+        };
+        Ok((0..size.pairs).map(pair).collect())
+    }
+
+    /// What the last [`Solver::own`] found. Waits for it.
+    ///
+    /// # Errors
+    /// As [`Solver::found`].
+    pub(crate) fn own_terms(&self) -> Result<Vec<(f64, Report)>> {
+        let Some((size, Asked::Own)) = self.last else { return Ok(vec![]) };
+        Ok(self.solved()?[size.pairs..2 * size.pairs].to_vec())
+    }
+
+    /// Value and report of every problem.
+    fn solved(&self) -> Result<Vec<(f64, Report)>> {
+        let (numbers, marks) = (self.device.download(&self.numbers)?, self.device.download(&self.marks)?);
+        let problem = |(numbers, marks): (&[f64], &[u32])| {
+            let status = match marks[1] {
+                CONVERGED => Status::Converged,
+                MAX_ITERATIONS => Status::MaxIterations,
+                ROUNDING => Status::Rounding,
+                _ => Status::Diverged,
+            };
+            (numbers[0], Report { status, iterations: marks[0] as usize, marginal_error: numbers[1] })
+        };
+        Ok(numbers.chunks_exact(2).zip(marks.chunks_exact(2)).map(problem).collect())
+    }
+}

@@ -1,0 +1,241 @@
+//! The terms of the loss, their cotangents, and the end of a step, on the device (Algorithm 1, lines 5 to 8; D6 to D8,
+//! D11 c, d).
+
+mod progress;
+mod update;
+
+pub(crate) use progress::Progress;
+pub(crate) use update::{Solved, Update};
+
+use super::{Buffer, Device, Grid};
+use crate::clouds::{Orthogonality, Settings};
+use crate::error::Result;
+
+const THREADS: u32 = 256;
+
+/// The earlier components as a training sees them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tie {
+    /// How many there are.
+    pub earlier: usize,
+    /// Interval of the first one.
+    pub first: (f64, f64),
+}
+
+/// The draw of a step as far as the terms read it, and what the networks gave at x: u and v, m × d each, λmin and λmax
+/// over the batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch<'a> {
+    /// The measure of every slot, as the sampler drew it.
+    pub index: &'a Buffer<u32>,
+    pub u: &'a Buffer<f32>,
+    pub v: &'a Buffer<f32>,
+    /// Two numbers.
+    pub extremes: &'a Buffer<f64>,
+    /// u of the first earlier component (m × d; may go on with the others) and v of all of them (earlier × m × d), over
+    /// the same x. Read only if there are earlier ones.
+    pub old: Option<(&'a Buffer<f32>, &'a Buffer<f32>)>,
+}
+
+/// What flows back from the terms.
+#[derive(Debug)]
+pub(crate) struct Cotangents<'a> {
+    /// On u and v, m × d, before the networks' backward passes and without what comes through the eigenvalues.
+    pub u: &'a mut Buffer<f32>,
+    pub v: &'a mut Buffer<f32>,
+    /// Into λmin and λmax, from clipped times.
+    pub into: &'a mut Buffer<f64>,
+}
+
+/// The terms of the loss at one batch.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    device: Device,
+    /// z = u + t' v of every slot, visits × m × d.
+    pub z: Buffer<f32>,
+    /// t' of every slot.
+    pub slot_time: Buffer<f64>,
+    /// The end that it was put on: 0 none, 1 low, 2 high.
+    pub slot_end: Buffer<i32>,
+    /// The interval: low, high, ∂low/∂λmax, ∂high/∂λmin.
+    pub ends: Buffer<f64>,
+    /// Clipped meeting times (on the first component, on this one) and the ends they were put on.
+    pub meeting: Buffer<f64>,
+    pub meeting_end: Buffer<i32>,
+    /// First Σ ⟨G_s, v⟩ of every slot, then the other sums of `kernels/terms.cu`.
+    pub sums: Buffer<f64>,
+    /// ∂L/∂t of the measures, then of the two meeting times.
+    pub d_times: Buffer<f64>,
+    /// mean |v|², I, O.
+    pub terms: Buffer<f64>,
+    gap: Buffer<f32>,
+    partial: Buffer<f64>,
+    weights: Buffer<f32>,
+    shape: Shape,
+}
+
+/// Scalars of the launches.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    n: u64,
+    m: u64,
+    d: u32,
+    count: u64,
+    visits: u32,
+    earlier: u32,
+    first: (f64, f64),
+    reach: f64,
+    /// Neighbouring threads that share a row.
+    lanes: u32,
+    blocks: u32,
+    pointwise: u32,
+    lambda_intersection: f64,
+    lambda_orthogonality: f64,
+}
+
+impl Terms {
+    /// For n measures in dimension d.
+    pub fn new(device: &Device, settings: &Settings, n: usize, d: usize, tie: Tie) -> Result<Self> {
+        let (m, visits, earlier) = (settings.batch, settings.measures.min(n), tie.earlier);
+        let count = m * d;
+        // A few numbers a thread, so that the second stage has little to add up.
+        let blocks = count.div_ceil(2 * THREADS as usize).clamp(1, 64);
+        let shape = Shape {
+            n: n as u64,
+            m: m as u64,
+            d: d as u32,
+            count: count as u64,
+            visits: visits as u32,
+            earlier: earlier as u32,
+            first: tie.first,
+            reach: 1.0 - settings.margin,
+            lanes: d.next_power_of_two().min(32) as u32,
+            blocks: blocks as u32,
+            pointwise: u32::from(settings.orthogonality == Orthogonality::Pointwise),
+            lambda_intersection: settings.lambda_intersection,
+            lambda_orthogonality: settings.lambda_orthogonality,
+        };
+        let sums = visits + 1 + if earlier > 0 { 3 + 3 * earlier } else { 0 };
+        Ok(Terms {
+            z: device.zeros(visits * count)?,
+            slot_time: device.zeros(visits)?,
+            slot_end: device.zeros(visits)?,
+            ends: device.zeros(4)?,
+            meeting: device.zeros(2)?,
+            meeting_end: device.zeros(2)?,
+            sums: device.zeros(sums)?,
+            d_times: device.zeros(n + 2)?,
+            terms: device.zeros(3)?,
+            gap: device.zeros(count)?,
+            partial: device.zeros(sums * blocks)?,
+            weights: device.zeros(visits + 2 + 2 * earlier)?,
+            device: device.clone(),
+            shape,
+        })
+    }
+
+    /// Enqueues the interval of the batch, the times inside it and the particles z of every slot (lines 5 and 6).
+    pub fn place(&mut self, batch: Batch<'_>, progress: &Progress) -> Result<()> {
+        let (device, at) = (&self.device, &self.shape);
+        let grid = Grid::over(at.count as usize, THREADS);
+        let grid = Grid { blocks: [grid.blocks[0], at.visits.min(65_535), 1], ..grid };
+        launch!(
+            device,
+            "place_particles",
+            grid,
+            batch.u,
+            batch.v,
+            batch.extremes,
+            &progress.times,
+            batch.index,
+            &at.reach,
+            &at.n,
+            &at.count,
+            &at.visits,
+            &at.earlier,
+            &at.first.0,
+            &at.first.1,
+            &mut self.ends,
+            &mut self.slot_time,
+            &mut self.slot_end,
+            &mut self.meeting,
+            &mut self.meeting_end,
+            &mut self.z,
+        )
+    }
+
+    /// Enqueues the terms and everything that flows from them; `gradients` is ∂S_ε/∂z of every slot, visits × m × d.
+    pub fn measure(&mut self, batch: Batch<'_>, gradients: &Buffer<f32>, to: Cotangents<'_>) -> Result<()> {
+        let (device, at) = (&self.device, &self.shape);
+        let Batch { index, u, v, .. } = batch;
+        let first = Grid::of([at.blocks, at.visits + 1 + at.earlier, 1], THREADS);
+        let (second, rows) = (Grid::new(1, THREADS), Grid::over(at.m as usize * at.lanes as usize, THREADS));
+        let (old_u, old_v) = batch.old.unwrap_or((u, v));
+        launch!(
+            device,
+            "measure_terms",
+            first,
+            u,
+            v,
+            gradients,
+            old_u,
+            old_v,
+            &self.meeting,
+            &mut self.gap,
+            &mut self.partial,
+            &at.m,
+            &at.d,
+            &at.visits,
+            &at.earlier,
+            &at.lanes,
+            &at.pointwise,
+        )?;
+        launch!(
+            device,
+            "finish_terms",
+            second,
+            &self.partial,
+            &mut self.sums,
+            &at.blocks,
+            index,
+            &self.slot_time,
+            &self.slot_end,
+            &self.ends,
+            &self.meeting,
+            &self.meeting_end,
+            &mut self.d_times,
+            &mut self.terms,
+            to.into,
+            &mut self.weights,
+            &at.n,
+            &at.m,
+            &at.visits,
+            &at.earlier,
+            &at.pointwise,
+            &at.lambda_intersection,
+            &at.lambda_orthogonality,
+        )?;
+        launch!(
+            device,
+            "cotangents",
+            rows,
+            gradients,
+            v,
+            old_v,
+            &self.gap,
+            &self.weights,
+            to.u,
+            to.v,
+            &at.m,
+            &at.d,
+            &at.visits,
+            &at.earlier,
+            &at.lanes,
+            &at.pointwise,
+            &at.lambda_orthogonality,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+//! The nearest point of a geodesic to a measure, by a global search in one variable.
+
+pub(crate) mod planar;
+pub(crate) mod projections;
+pub(crate) mod time_search;

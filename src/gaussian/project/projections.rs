@@ -1,0 +1,91 @@
+//! Projections of measures on one line, each by global search.
+
+use super::time_search::Projector;
+use crate::error::Result;
+use crate::gaussian::gaussians::check;
+use crate::gaussian::geometry::geodesic::Geodesic;
+use crate::gaussian::preprocess::Data;
+use crate::gaussian::sums::sum;
+use crate::linalg::{dot, factor};
+
+/// Where a measure projects on a geodesic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Projection {
+    /// The time nearest to the measure, by global search.
+    pub time: f64,
+    /// W₂² between the geodesic at that time and the measure. The sum over the training measures is a cost.
+    pub residual: f64,
+    /// Whether the time is an end of the interval: the geodesic cannot go on to the measure.
+    pub clipped: bool,
+}
+
+impl Geodesic {
+    /// The nearest point of the geodesic, on its closed interval, to the centred Gaussian of this covariance.
+    ///
+    /// # Errors
+    /// [`Error::Covariance`](crate::Error::Covariance) if Σ is no covariance of this dimension.
+    ///
+    /// # Example
+    /// ```
+    /// use wgpca::gaussian::Geodesic;
+    /// // Ellipses with axes 1 + t and 2 − t; the one with axes 2 and 2 is nearest at time ½, half a unit away on each.
+    /// let geodesic = Geodesic::new(&[1.0, 0.0, 0.0, 2.0], &[1.0, 0.0, 0.0, -1.0], 2)?;
+    /// let foot = geodesic.project(&[4.0, 0.0, 0.0, 4.0])?;
+    /// assert!((foot.time - 0.5).abs() < 1e-14 && (foot.residual - 0.5).abs() < 1e-14 && !foot.clipped);
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn project(&self, sigma: &[f64]) -> Result<Projection> {
+        let l = factor(&check("the matrix", sigma, self.d)?, self.d).l;
+        let (low, high) = self.interval();
+        let mut projector = Projector::new(self.d);
+        projector.look(self, &l, &[]);
+        let time = projector.search(low, high);
+        projector.align(time, &l);
+        let parts = self.a.iter().zip(&self.x).zip(&projector.aligned);
+        let residual = parts.map(|((a, x), b)| (a + time * x - b).powi(2)).sum();
+        Ok(Projection { time, residual, clipped: time <= low || time >= high })
+    }
+}
+
+/// Where a measure of a fit projects on a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Foot {
+    pub time: f64,
+    /// Squared distance.
+    pub residual: f64,
+    /// Whether the time is an end of the interval.
+    pub clipped: bool,
+    /// How far above the global minimum the residual may be, where that was proved.
+    pub gap: f64,
+}
+
+/// Projects every measure, as it was given, on a line within an interval.
+pub(crate) fn feet(data: &Data, line: &Geodesic, (low, high): (f64, f64), certify: bool) -> Vec<Foot> {
+    let d = data.d;
+    let mut rows = vec![0.0; 3 * data.len()];
+    sum((data.len(), d), 0, &mut rows, |range, _, own| {
+        let mut projector = Projector::new(d);
+        for (i, row) in range.zip(own.chunks_exact_mut(3)) {
+            let (l, mean) = (data.factor(i), data.mean(i));
+            projector.look(line, l, mean);
+            let mut time = projector.search(low, high);
+            if certify {
+                (time, row[2]) = projector.certify(time, low, high);
+            }
+            projector.align(time, l);
+            // As a sum of squares: the formula with traces cancels.
+            let parts = line.a.iter().zip(&line.x).zip(&projector.aligned);
+            let matrices: f64 = parts.map(|((a, x), b)| (a + time * x - b).powi(2)).sum();
+            let means: Vec<f64> = line.mean_at(time).iter().zip(mean).map(|(m, own)| m - own).collect();
+            (row[0], row[1]) = (time, matrices + dot(&means, &means));
+        }
+    });
+    let foot =
+        |row: &[f64]| Foot { time: row[0], residual: row[1], clipped: row[0] <= low || row[0] >= high, gap: row[2] };
+    rows.chunks_exact(3).map(foot).collect()
+}
+
+/// Σ_i w_i times the residuals.
+pub(crate) fn cost(data: &Data, feet: &[Foot]) -> f64 {
+    feet.iter().zip(&data.weights).map(|(f, w)| w * f.residual).sum()
+}

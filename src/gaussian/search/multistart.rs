@@ -1,0 +1,141 @@
+//! The search for a component from several starts: all of them roughly, then those to the end that may be the best and are
+//! not on the way to one geodesic.
+
+use super::local_search::{Descent, Family, Found, Limits, Start};
+use crate::gaussian::preprocess::Data;
+use crate::pool::for_each;
+use crate::status::Status;
+
+/// Relative decrease at which a first, rough search from a start ends, and its evaluations.
+const ROUGH: f64 = 1e-4;
+const ROUGH_EVALUATIONS: usize = 80;
+/// Starts that are pursued to the end: at most a third, or so many, no further above the lowest than this share of what
+/// that wins over the barycentre.
+const PURSUED: usize = 4;
+const HOPEFUL: f64 = 0.1;
+/// Multiplications in one piece of work: a fraction of a second.
+const PIECE: usize = 1 << 23;
+
+/// Evaluations of the cost in one piece of work, at least one: cut by the problem, not by the clock.
+pub(crate) fn piece(data: &Data) -> usize {
+    (PIECE / (data.len() * data.d.pow(3))).max(1)
+}
+
+/// A search under way.
+pub(crate) struct Search {
+    family: Family,
+    limits: Limits,
+    /// Weight of the sample, on which rough searches are made, as a share of that of all measures.
+    share: f64,
+    /// The first start, if a sample is all that the rough searches see.
+    plain: Option<Start>,
+    /// What the rough searches found, the best first, and which of it is pursued; empty before they end.
+    found: Vec<Found>,
+    pursued: Vec<usize>,
+    under_way: Vec<Descent>,
+    /// The one whose turn it is.
+    next: usize,
+}
+
+impl Search {
+    pub fn new(data: &Data, sample: &Data, family: Family, begin: Vec<Start>, limits: Limits) -> Self {
+        let tolerance = limits.tolerance.max(ROUGH);
+        // Costs of a sample, as if the others had the same.
+        let share = sample.weights.iter().sum::<f64>() / data.len() as f64;
+        let rough = Limits {
+            evaluations: limits.evaluations.min(ROUGH_EVALUATIONS),
+            tolerance,
+            decrease: 1e-3 * tolerance,
+            unit: limits.unit * share,
+        };
+        let plain = begin.first().filter(|_| sample.len() < data.len()).cloned();
+        let under_way = begin.into_iter().map(|start| Descent::new(sample, start, rough)).collect();
+        Search { family, limits, share, plain, found: vec![], pursued: vec![], under_way, next: 0 }
+    }
+
+    /// A piece of work. When the last search has ended, every start with what it reached, the best first.
+    pub fn advance(&mut self, data: &Data, sample: &Data) -> Option<Vec<Found>> {
+        let rough = self.found.is_empty();
+        let on = if rough { sample } else { data };
+        // Several steps of each if they are short, one step of some if they are long.
+        let (steps, count) = (piece(on), self.under_way.len());
+        let turn = self.next..(self.next + steps).min(count);
+        self.next = turn.end % count;
+        let family = &self.family;
+        for_each(&mut self.under_way[turn], true, |_, search| {
+            for _ in 0..steps.div_ceil(count) {
+                search.advance(on, family);
+            }
+        });
+        if !self.under_way.iter().all(Descent::ended) {
+            return None;
+        }
+        let found: Vec<Found> = std::mem::take(&mut self.under_way).into_iter().map(Descent::found).collect();
+        if !rough {
+            return Some(self.settle(found));
+        }
+        self.choose(found, data);
+        None
+    }
+
+    /// Searches under way, evaluations of all so far, and the lowest cost in the frame.
+    pub fn standing(&self) -> (usize, usize, f64) {
+        let under_way = self.under_way.iter().filter(|s| !s.ended()).count();
+        let evaluations: usize = self.under_way.iter().map(|s| s.standing().0).sum();
+        let before: usize = self.found.iter().map(|f| f.evaluations).sum();
+        let share = if self.found.is_empty() { self.share } else { 1.0 };
+        let now = self.under_way.iter().map(|s| s.standing().1 / share).fold(f64::INFINITY, f64::min);
+        // Rough costs, until one of those pursued is known.
+        let rough = self.found.iter().map(|f| f.cost).fold(f64::INFINITY, f64::min);
+        (under_way, before + evaluations, if now.is_finite() { now } else { rough })
+    }
+
+    /// Begins to pursue the best of what the rough searches found.
+    fn choose(&mut self, mut found: Vec<Found>, data: &Data) {
+        found.iter_mut().for_each(|f| f.cost /= self.share);
+        found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        let most = PURSUED.max(found.len() / 3);
+        let lowest = found[0].cost;
+        let margin = (HOPEFUL * (self.limits.unit - lowest)).max(0.1 * HOPEFUL * lowest);
+        let mut pursued: Vec<usize> = vec![];
+        for (k, f) in found.iter().enumerate() {
+            let hopeful = f.cost <= lowest + margin || pursued.is_empty();
+            if hopeful && pursued.len() < most && !pursued.iter().any(|&p| found[p].resembles(f)) {
+                pursued.push(k);
+            }
+        }
+        let mut again: Vec<Start> = pursued.iter().map(|&p| found[p].again()).collect();
+        if let Some(plain) = self.plain.take() {
+            // What fits a sample may fit worse than the first start, which is of all measures.
+            let place = found.iter().position(|f| f.kind == plain.kind).unwrap_or(0);
+            match pursued.iter().position(|&p| p == place) {
+                Some(k) => again[k] = plain,
+                None => {
+                    pursued.push(place);
+                    again.push(plain);
+                }
+            }
+        }
+        self.under_way = again.into_iter().map(|start| Descent::new(data, start, self.limits)).collect();
+        (self.found, self.pursued, self.next) = (found, pursued, 0);
+    }
+
+    /// All starts, the best of those pursued first.
+    fn settle(&mut self, fine: Vec<Found>) -> Vec<Found> {
+        let mut found = std::mem::take(&mut self.found);
+        for f in &mut found {
+            f.status = Status::Dropped;
+        }
+        for (&p, f) in self.pursued.iter().zip(fine) {
+            let evaluations = found[p].evaluations + f.evaluations;
+            found[p] = Found { evaluations, ..f };
+        }
+        // NaN comes last; among those pursued and equal up to the tolerance, the first.
+        let costs = found.iter().filter(|f| f.status != Status::Dropped).map(|f| f.cost);
+        let best = costs.fold(f64::INFINITY, f64::min);
+        let threshold = best + self.limits.tolerance * best.abs();
+        let kept = found.iter().position(|f| f.cost <= threshold && f.status != Status::Dropped).unwrap_or(0);
+        found[..=kept].rotate_right(1);
+        found
+    }
+}

@@ -1,0 +1,193 @@
+//! The Sinkhorn divergence and its gradient.
+
+use super::workspace::{Divergences, Guess, Task};
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::ot::epsilon::{Epsilon, both};
+use crate::ot::points::Points;
+use crate::ot::{Report, Sinkhorn, Status};
+use crate::simd::real::Real;
+
+/// Dual potentials of OT_ε(x, y), in the units of the cost and the order of the points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Potentials<T> {
+    /// One a point of x.
+    pub f: Vec<T>,
+    /// One a point of y.
+    pub g: Vec<T>,
+}
+
+/// A Sinkhorn divergence with all that was found on the way.
+#[derive(Clone, Debug)]
+pub struct Divergence<T> {
+    /// S_ε(x, y).
+    pub value: f64,
+    /// OT_ε(x, y).
+    pub ot_xy: f64,
+    /// OT_ε(x, x).
+    pub ot_xx: f64,
+    /// OT_ε(y, y).
+    pub ot_yy: f64,
+    /// The ε that was used.
+    pub epsilon: f64,
+    /// ∂S_ε/∂x, row-major n × d (D5).
+    pub gradient: Vec<T>,
+    /// Potentials of OT_ε(x, y).
+    pub potentials: Potentials<T>,
+    /// The worst of the three solves: status, iterations, marginal error.
+    pub report: Report,
+}
+
+/// S_ε(x, y), its gradient in x, and what was reached.
+///
+/// Runs on the calling thread, or over the workers of the [`Pool`](crate::Pool) in which it is called.
+///
+/// # Errors
+/// [`Error::Parameter`] for a setting out of range, [`Error::Points`] if the dimensions differ or squared distances leave
+/// the range of `T`. A solve that does not
+/// converge is no error: see [`Divergence::report`].
+///
+/// # Example
+/// ```
+/// use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
+/// let x = Points::uniform(&[0.0f64, 0.0, 1.0, 0.0], 2)?;
+/// let y = Points::uniform(&[0.0f64, 1.0, 10.0, 10.0], 2)?;
+/// let s = divergence(&x, &y, &Sinkhorn { epsilon: Epsilon::Fixed(1e-3), ..Default::default() })?;
+/// assert_eq!(s.report.status, Status::Converged);
+/// assert!((s.value - 91.0).abs() < 1e-6); // (1 + 81 + 100) / 2
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+pub fn divergence<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn) -> Result<Divergence<T>> {
+    Solver::new(settings)?.divergence(x, y)
+}
+
+/// [`divergence`] started from known potentials, say those of a nearby problem; only `g` is used.
+///
+/// # Errors
+/// As [`divergence`], and [`Error::Parameter`] if `g` has not one finite number a point of y.
+pub fn divergence_from<T: Real>(
+    x: &Points<T>,
+    y: &Points<T>,
+    settings: &Sinkhorn,
+    start: &Potentials<T>,
+) -> Result<Divergence<T>> {
+    Solver::new(settings)?.divergence_from(x, y, start)
+}
+
+/// Divergences one after the other in the same memory: many solves of about the same size, as in a training loop, cost
+/// no allocation and no first touch of the kernel's pages.
+///
+/// # Example
+/// ```
+/// use wgpca::ot::{Points, Sinkhorn, Solver};
+/// let y = Points::uniform(&[0.0f32, 1.0, 2.0], 1)?;
+/// let mut solver = Solver::new(&Sinkhorn::default())?;
+/// let mut gradient = vec![0.0; 3];
+/// for shift in [0.5, 0.25] {
+///     let x = Points::uniform(&[shift, 1.0 + shift, 2.0 + shift], 1)?;
+///     let report = solver.gradient(&x, &y, &mut gradient)?;
+///     assert!(report.marginal_error <= 1e-4);
+///     assert!((gradient.iter().sum::<f32>() - 2.0 * shift).abs() < 1e-3);
+/// }
+/// # Ok::<(), wgpca::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Solver<T> {
+    settings: Sinkhorn,
+    work: Divergences<T>,
+}
+
+impl<T: Real> Solver<T> {
+    /// With these settings.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a setting out of range.
+    pub fn new(settings: &Sinkhorn) -> Result<Self> {
+        settings.validate()?;
+        Ok(Solver { settings: settings.clone(), work: Divergences::default() })
+    }
+
+    /// Solves end with [`Error::Cancelled`] once this token is set: within an iteration.
+    ///
+    /// # Example
+    /// ```
+    /// use wgpca::ot::{Points, Sinkhorn, Solver};
+    /// use wgpca::{Cancel, Error};
+    /// let (cancel, mut solver) = (Cancel::new(), Solver::new(&Sinkhorn::default())?);
+    /// solver.cancel_by(&cancel);
+    /// let x = Points::uniform(&[0.0f64, 1.0, 2.0], 1)?;
+    /// assert!(solver.divergence(&x, &x).is_ok());
+    /// cancel.cancel();
+    /// assert!(matches!(solver.divergence(&x, &x), Err(Error::Cancelled)));
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.work.cancel_by(cancel);
+    }
+
+    /// As the function [`divergence`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn divergence(&mut self, x: &Points<T>, y: &Points<T>) -> Result<Divergence<T>> {
+        self.solve(x, y, None)
+    }
+
+    /// As the function [`divergence_from`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn divergence_from(&mut self, x: &Points<T>, y: &Points<T>, start: &Potentials<T>) -> Result<Divergence<T>> {
+        if start.g.len() != y.len() || start.g.iter().any(|g| !g.is_finite()) {
+            let problem = format!("g must hold {} finite numbers, one a point of y", y.len());
+            return Err(Error::parameter("potentials", problem));
+        }
+        self.solve(x, y, Some(&start.g))
+    }
+
+    /// ∂S_ε/∂x alone, row-major n × d, without the value: the problem (y, y) is not solved. Allocates nothing once it
+    /// has seen clouds of these sizes.
+    ///
+    /// # Errors
+    /// As [`divergence`], and [`Error::Parameter`] if `gradient` has another length than the coordinates of x.
+    pub fn gradient(&mut self, x: &Points<T>, y: &Points<T>, gradient: &mut [T]) -> Result<Report> {
+        let epsilon = self.check(x, y)?;
+        if gradient.len() != x.coords().len() {
+            let problem = format!("it has {} numbers, x has {}; give one for each", gradient.len(), x.coords().len());
+            return Err(Error::parameter("gradient", problem));
+        }
+        let task = Task { x, y, epsilon, settings: &self.settings, start: Guess::Coarse };
+        let mut report = self.work.gradient(task, gradient);
+        self.work.cancelled()?;
+        if !gradient.iter().all(|v| v.is_finite()) {
+            report.status = Status::Diverged;
+        }
+        Ok(report)
+    }
+
+    /// ε of a pair that can be solved.
+    pub(crate) fn check(&self, x: &Points<T>, y: &Points<T>) -> Result<f64> {
+        if x.dim() != y.dim() {
+            let problem = format!("x has {} coordinates, y has {}; both must lie in the same space", x.dim(), y.dim());
+            return Err(Error::points("points", problem));
+        }
+        let epsilon = self.settings.epsilon.value(x, y);
+        Epsilon::check::<T>(epsilon, both(x, y), 1.0)?;
+        Ok(epsilon)
+    }
+
+    fn solve(&mut self, x: &Points<T>, y: &Points<T>, start: Option<&[T]>) -> Result<Divergence<T>> {
+        let epsilon = self.check(x, y)?;
+        let Solver { settings, work } = self;
+        let mut gradient = vec![T::ZERO; x.coords().len()];
+        let start = start.map_or(Guess::Coarse, Guess::Given);
+        let mut report = work.all(Task { x, y, epsilon, settings, start }, &mut gradient);
+        work.cancelled()?;
+        let (ot, potentials) = (work.value(), work.potentials());
+        let value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
+        if !(value.is_finite() && gradient.iter().chain(&potentials.f).chain(&potentials.g).all(|v| v.is_finite())) {
+            report.status = Status::Diverged;
+        }
+        Ok(Divergence { value, ot_xy: ot.xy, ot_xx: ot.xx, ot_yy: ot.yy, epsilon, gradient, potentials, report })
+    }
+}

@@ -1,0 +1,235 @@
+//! Squared distances in many dimensions, tile by tile as the kernel stores its entries: each is computed when it is first
+//! asked for, and kept for later builds of the kernel and for softmins where memory allows.
+
+use super::cloud::{Cloud, ROWS};
+use super::softmin::{PARTS, part};
+use super::tiles::{Tiles, VALUES};
+use crate::simd::aligned::Aligned;
+use crate::simd::real::Real;
+use crate::simd::{TILE, Vector};
+
+/// Dimensions from here on have distances computed apart from the exponentials. Below, computing them anew is as fast as
+/// reading them.
+pub(crate) const MANY: usize = 8;
+
+/// Squared distances between a range of rows and all columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Squares<T> {
+    /// [`VALUES`] of each tile, all tiles of a group of rows, group after group; one group alone where they are not kept.
+    values: Aligned<T>,
+    known: Vec<bool>,
+    /// Tiles of a group.
+    wide: usize,
+    kept: bool,
+}
+
+impl<T: Real> Squares<T> {
+    /// Forgets what is known. Pages that are never written cost nothing.
+    pub fn set(&mut self, groups: usize, wide: usize, d: usize, kept: bool) {
+        let groups = match (d < MANY, kept) {
+            (true, _) => 0,
+            (false, true) => groups,
+            (false, false) => 1,
+        };
+        (self.wide, self.kept) = (wide, kept);
+        self.known.clear();
+        self.known.resize(groups * wide, false);
+        if self.values.len() < groups * wide * VALUES {
+            self.values.set_len(groups * wide * VALUES);
+        }
+    }
+
+    /// First tile of the k-th group.
+    fn place(&self, k: usize) -> usize {
+        if self.kept { k * self.wide } else { 0 }
+    }
+}
+
+/// All squared distances between two clouds, to be read row by row.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a, T> {
+    parts: &'a [Tiles<T>; PARTS],
+    /// Points of x.
+    n: usize,
+    /// A row is one point of y and all of x.
+    turned: bool,
+}
+
+impl<'a, T: Real> Rows<'a, T> {
+    /// Of kept distances, all of which are known. `turned`: the rows of y.
+    pub fn new(parts: &'a [Tiles<T>; PARTS], n: usize, turned: bool) -> Self {
+        Rows { parts, n, turned }
+    }
+
+    /// Numbers that [`read_row`] keeps from a row to the next.
+    pub fn room(&self) -> usize {
+        if self.turned { self.n.next_multiple_of(ROWS) * TILE } else { 0 }
+    }
+
+    /// The tiles of the rows of x with this group among them.
+    fn group(&self, group: usize) -> &'a [T] {
+        let of_part = part(self.n, 0).len().div_ceil(ROWS);
+        let squares = &self.parts[group / of_part].squares;
+        let first = group % of_part * squares.wide * VALUES;
+        &squares.values[first..first + squares.wide * VALUES]
+    }
+}
+
+/// Row i. Rows of y come sixteen at a time, and `block` holds them from the `first` row that was asked for on.
+#[inline(always)]
+pub(crate) fn read_row<V: Vector>(
+    from: Rows<'_, V::Scalar>,
+    i: usize,
+    first: bool,
+    block: &mut [V::Scalar],
+    out: &mut [V::Scalar],
+) {
+    if from.turned {
+        let long = from.n.next_multiple_of(ROWS);
+        if first || i.is_multiple_of(TILE) {
+            for group in 0..long / ROWS {
+                let tile = &from.group(group)[i / TILE * VALUES..][..VALUES];
+                for (c, column) in block.chunks_exact_mut(long).enumerate() {
+                    for r in 0..ROWS {
+                        column[group * ROWS + r] = tile[r * TILE + c];
+                    }
+                }
+            }
+        }
+        out[..long].copy_from_slice(&block[i % TILE * long..][..long]);
+        out[long..].fill(V::Scalar::ZERO);
+    } else {
+        let tiles = from.group(i / ROWS).chunks_exact(VALUES);
+        for (tile, out) in tiles.zip(out.chunks_exact_mut(TILE)) {
+            out.copy_from_slice(&tile[i % ROWS * TILE..][..TILE]);
+        }
+    }
+}
+
+/// What tells tiles of a group without an exponent of at least `limit`: upper bounds of the exponents, and `top + g_max` of
+/// what they are before the distance is subtracted.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits<'a, T> {
+    pub bounds: &'a [T],
+    pub top: T,
+    pub g_max: &'a [T],
+    pub limit: T,
+}
+
+/// Squared distances of the k-th group of rows: values of all its tiles, and which of them are there, at least those with an
+/// exponent that reaches the limit.
+#[inline(always)]
+pub(crate) fn group_squares<'a, V: Vector>(
+    (rows, y): (&[V::Scalar], &Cloud<V::Scalar>),
+    k: usize,
+    limits: Option<Limits<'_, V::Scalar>>,
+    squares: &'a mut Squares<V::Scalar>,
+) -> (&'a [V::Scalar], &'a [bool]) {
+    let first = squares.place(k);
+    let Squares { values, known, wide, kept } = squares;
+    let known = &mut known[first..first + *wide];
+    let values = &mut values[first * VALUES..(first + *wide) * VALUES];
+    if !*kept {
+        known.fill(false);
+    }
+    // In pairs: eight sums hide the latency of the additions.
+    let mut waiting = None;
+    for b in 0..known.len() {
+        let matters = match limits {
+            Some(limits) => limits.bounds[b] >= limits.limit,
+            None => true,
+        };
+        if known[b] || !matters {
+            continue;
+        }
+        match waiting.take() {
+            None => waiting = Some(b),
+            Some(a) => {
+                let done = tile_squares::<V, 2>((rows, y), [a, b], limits, values);
+                (known[a], known[b]) = (done, done);
+            }
+        }
+    }
+    if let Some(a) = waiting {
+        known[a] = tile_squares::<V, 1>((rows, y), [a], limits, values);
+    }
+    (values, known)
+}
+
+/// Axes between two looks at whether a tile can still matter.
+const RUN: usize = 16;
+
+/// N tiles of a group, or false if none of them has an exponent of at least the limit. Sums of squares only grow, rounded or
+/// not, so that what is below the limit after some axes stays below it.
+#[inline(always)]
+fn tile_squares<V: Vector, const N: usize>(
+    (rows, y): (&[V::Scalar], &Cloud<V::Scalar>),
+    tiles: [usize; N],
+    limits: Option<Limits<'_, V::Scalar>>,
+    values: &mut [V::Scalar],
+) -> bool {
+    let stride = y.stride();
+    let (x, _) = rows.as_chunks::<ROWS>();
+    let mut look = limits.is_some();
+    let mut reach = [V::splat(V::Scalar::ZERO); N];
+    let mut limit = reach[0];
+    if let Some(limits) = limits {
+        limit = V::splat(limits.limit);
+        for n in 0..N {
+            reach[n] = V::splat(limits.top + limits.g_max[tiles[n]]);
+        }
+    }
+    loop {
+        let (mut here, mut gone) = (0, 0);
+        for h in (0..TILE).step_by(V::LANES) {
+            let mut sums = [[V::splat(V::Scalar::ZERO); ROWS]; N];
+            let mut matters = true;
+            for (first, x) in x.chunks(RUN).enumerate() {
+                for (k, x) in x.iter().enumerate() {
+                    for n in 0..N {
+                        add_squares::<V>(&mut sums[n], x, &y.axes[(first * RUN + k) * stride + tiles[n] * TILE + h..]);
+                    }
+                }
+                // After the last axis all is known anyway.
+                if look && (first + 1) * RUN < rows.len() / ROWS {
+                    matters = false;
+                    for n in 0..N {
+                        let [a, b, c, d] = sums[n];
+                        matters |= reach[n].sub(a.min(b).min(c.min(d))).any_ge(limit);
+                    }
+                    if !matters {
+                        break;
+                    }
+                }
+            }
+            if matters {
+                here += 1;
+                for n in 0..N {
+                    for r in 0..ROWS {
+                        sums[n][r].store(&mut values[tiles[n] * VALUES + r * TILE + h..]);
+                    }
+                }
+            } else {
+                gone += 1;
+            }
+        }
+        if gone == 0 || here == 0 {
+            return gone == 0;
+        }
+        // Some lanes matter, others were left out.
+        look = false;
+    }
+}
+
+/// Adds the squared differences along one axis.
+#[inline(always)]
+pub(crate) fn add_squares<V: Vector>(sums: &mut [V; ROWS], x: &[V::Scalar], y: &[V::Scalar]) {
+    let y = V::load(y);
+    for r in 0..ROWS {
+        let difference = V::splat(x[r]).sub(y);
+        sums[r] = difference.mul_add(difference, sums[r]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

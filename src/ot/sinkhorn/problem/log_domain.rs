@@ -1,0 +1,118 @@
+//! Exact updates in the log domain: starts, and what saves rows and columns that the tiles have lost.
+
+use super::{Pair, Problem, Storage, exponents};
+use crate::ot::kernel::cloud::Cloud;
+use crate::ot::kernel::softmin::{Side, softmin, softmin_rows};
+use crate::ot::sinkhorn::vector_ops::{CLAMPED, LOST};
+use crate::simd::Isa;
+use crate::simd::real::Real;
+
+/// Lost rows and columns are rescued one by one if they are no more than this share (one in FEW) of the smaller cloud.
+const FEW: usize = 4;
+
+impl<T: Real> Problem<T> {
+    /// F ← exact rows for G, by a softmin that nothing can underflow.
+    pub(crate) fn update_f(&mut self, pair: Pair<'_, T>) {
+        let Pair { isa, x, y } = pair;
+        let (n, m) = (x.n, y.padded());
+        self.w[..m].copy_from_slice(&y.log_weights);
+        self.df.fill(T::ZERO);
+        let (sx, sy) = (Side { cloud: x, potential: &self.df }, Side { cloud: y, potential: &self.g });
+        let squares = self.kernel.squares(isa, (x, y), false);
+        softmin(isa, sx, sy, squares, &self.w[..m], &mut self.f[..n], &mut [], &mut self.parts);
+        self.close(pair);
+    }
+
+    /// G ← exact columns for F.
+    fn update_g(&mut self, pair: Pair<'_, T>) {
+        self.update_g_open(pair);
+        self.close(pair);
+    }
+
+    /// [`Problem::update_g`] that leaves the softmin where there is no mass.
+    pub(crate) fn update_g_open(&mut self, pair: Pair<'_, T>) {
+        let Pair { isa, x, y } = pair;
+        let n = x.padded();
+        self.w[..n].copy_from_slice(&x.log_weights);
+        self.columns.fill(T::ZERO);
+        let (sx, sy) = (Side { cloud: x, potential: &self.f }, Side { cloud: y, potential: &self.columns });
+        let squares = self.kernel.squares(isa, (x, y), true);
+        softmin(isa, sy, sx, squares, &self.w[..n], &mut self.g[..y.n], &mut [], &mut self.parts);
+    }
+
+    /// From any F, G: one iteration in the log domain, which cannot lose a row or a column.
+    pub fn relax(&mut self, pair: Pair<'_, T>) {
+        if self.storage == Storage::Product {
+            return self.product(pair);
+        }
+        self.update_f(pair);
+        self.update_g(pair);
+        self.update_f(pair);
+    }
+
+    /// Starts from the potentials of another problem between `coarse` clouds: each side reads the other's.
+    pub fn start_from(&mut self, pair: Pair<'_, T>, coarse: Pair<'_, T>, from: &Problem<T>, factor: f64) {
+        let (mut f, mut g) = (std::mem::take(&mut self.f), std::mem::take(&mut self.g));
+        self.read(pair.isa, pair.x, coarse.y, &from.g, factor, &mut f);
+        self.read(pair.isa, pair.y, coarse.x, &from.f, factor, &mut g);
+        (self.f, self.g) = (f, g);
+        self.df.resize(pair.x.padded(), T::ZERO);
+        self.columns.set_len(pair.y.padded());
+        self.close(pair);
+    }
+
+    /// The softmin at the points `at` over the points `of` with a potential times `factor`.
+    fn read(&mut self, isa: Isa, at: &Cloud<T>, of: &Cloud<T>, potential: &[T], factor: f64, out: &mut [T]) {
+        let factor = T::from_f64(factor);
+        self.df.resize(at.padded().max(self.df.len()), T::ZERO);
+        self.columns.zero(of.padded().max(self.columns.len()));
+        self.df.fill(T::ZERO);
+        for ((w, &p), &l) in self.w.iter_mut().zip(potential).zip(&of.log_weights) {
+            *w = if l.is_finite() { p * factor + l } else { l };
+        }
+        let (sa, so) = (Side { cloud: at, potential: &self.df }, Side { cloud: of, potential: &self.columns });
+        softmin(isa, sa, so, None, &self.w[..of.padded()], &mut out[..at.n], &mut [], &mut self.parts);
+    }
+
+    /// After a sweep at β that lost rows or columns: gives those rows, then those columns, an exact update in the log domain,
+    /// and the kernel what changed. False, and nothing done, if they are too many for this to pay.
+    pub fn rescue(&mut self, pair: Pair<'_, T>, beta: &mut [T], r: &[T]) -> bool {
+        let Pair { isa, x, y } = pair;
+        let bad_column = |r: T| !(r.to_f64() <= LOST);
+        self.lost.clear();
+        self.lost.extend((0..x.n as u32).filter(|&i| !(CLAMPED..=LOST).contains(&self.df[i as usize].to_f64())));
+        let columns = r[..y.n].iter().filter(|r| bad_column(**r)).count();
+        if self.storage != Storage::Tiled || FEW * (self.lost.len() + columns) > x.n.min(y.n) {
+            return false;
+        }
+        if columns > 0 {
+            self.absorb(pair, beta);
+        }
+        let Problem { f, g, df, columns: zeros, w, parts, lost, .. } = self;
+        let (n, m) = (x.padded(), y.padded());
+        zeros.fill(T::ZERO);
+        df.fill(T::ZERO);
+        let buffer = &mut parts[0].buffer;
+        buffer.set_len(n.max(m) + x.d);
+        w.iter_mut().zip(&y.log_weights).zip(&*beta).for_each(|((w, &l), &b)| *w = l + b);
+        let (sx, sy) = (Side { cloud: x, potential: df }, Side { cloud: y, potential: g });
+        for i in lost.iter().map(|&i| i as usize) {
+            softmin_rows(isa, sx, sy, None, &w[..m], i..i + 1, &mut f[i..i + 1], &mut [], buffer);
+        }
+        if columns == 0 {
+            self.kernel.patch(isa, exponents(pair, self.kind, f, g), lost);
+            return true;
+        }
+        w[..n].copy_from_slice(&x.log_weights);
+        let sx = Side { cloud: x, potential: f };
+        for j in 0..y.n {
+            if bad_column(r[j]) && y.weights[j] > T::ZERO {
+                let sy = Side { cloud: y, potential: zeros };
+                softmin_rows(isa, sy, sx, None, &w[..n], j..j + 1, &mut g[j..j + 1], &mut [], buffer);
+            }
+        }
+        self.close(pair);
+        self.build(pair);
+        true
+    }
+}

@@ -1,0 +1,150 @@
+//! Annealing, for problems whose solution a plain start does not reach: ε falls in steps from where all points see each other.
+//! At a small ε an iteration moves potentials by about ε, however far they have to go; at a large one they go far.
+
+use super::convergence::{NOTICED, Watch, point_mass};
+use super::newton::Newton;
+use super::{COARSE_EPSILON, COARSE_STOP, LEAST_SHARE, SMALLEST, Solve, Stop};
+use crate::ot::kernel::cloud::Cloud;
+use crate::ot::kernel::cost_cache::MANY;
+use crate::ot::kernel::tiles::Kind;
+use crate::ot::sinkhorn::problem::Pair;
+use crate::ot::{Report, Status};
+use crate::simd::real::Real;
+
+/// ε falls by about this factor at a time. 2 takes a little more time, 4 and 8 as much and leave harder problems behind.
+const STEP: f64 = 3.0;
+/// It begins where the mean exponent, or in leaves of the coarse clouds the largest mean exponent, is no more than this.
+const START: f64 = 4.0;
+/// Iterations at each ε.
+const MOST: usize = 200;
+
+/// Between two ε a solve must be good enough that no point is left behind, whatever is asked of it in the end.
+fn tolerance<T: Real>(pair: Pair<'_, T>) -> f64 {
+    COARSE_STOP.tolerance.min(NOTICED * point_mass(pair))
+}
+
+/// What annealing keeps beside the problem.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rungs<T> {
+    x: Cloud<T>,
+    y: Cloud<T>,
+    /// G at the last ε and at the one before.
+    last: Vec<T>,
+    before: Vec<T>,
+}
+
+impl<T: Real> Rungs<T> {
+    /// Memory for annealing such a pair.
+    pub fn reserve(&mut self, pair: Pair<'_, T>) {
+        self.x.reserve(pair.x);
+        self.y.reserve(pair.y);
+        for v in [&mut self.last, &mut self.before] {
+            v.reserve(pair.y.padded().saturating_sub(v.len()));
+        }
+    }
+}
+
+impl<T: Real> Solve<T> {
+    /// From a large ε down, after `spent` iterations that led nowhere.
+    pub(crate) fn anneal(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, mut spent: usize) -> Report {
+        let mut rungs = std::mem::take(&mut self.rungs);
+        let (highest, coarse) = self.highest(pair);
+        let mut left = (highest.ln() / STEP.ln()).ceil() as usize;
+        // ε relative to that of the problem, and by what it falls.
+        let mut factor = highest;
+        let step = if left > 0 { highest.powf(1.0 / left as f64) } else { 1.0 };
+        let mut known = 0;
+        let report = loop {
+            let Rungs { x, y, last, before } = &mut rungs;
+            x.set_scaled(pair.x, factor.sqrt().recip());
+            y.set_scaled(pair.y, factor.sqrt().recip());
+            let rung = if left == 0 { pair } else { Pair { isa: pair.isa, x, y } };
+            self.problem.set(rung, memory, Kind::Cross);
+            match known {
+                0 if coarse => self.start_annealed(rung, memory),
+                0 => self.problem.relax(rung),
+                // f(ε) is nearly linear from one ε to the next.
+                _ => self.problem.start_at(rung, |p| {
+                    let g = last[p].to_f64();
+                    let change = if known > 1 { g - step * before[p].to_f64() } else { 0.0 };
+                    T::from_f64(step * g + change)
+                }),
+            }
+            let budget = stop.max_iterations.saturating_sub(spent + left).max(1);
+            let stop = if left == 0 {
+                Stop { max_iterations: budget, ..stop }
+            } else {
+                Stop { tolerance: tolerance(pair), max_iterations: budget.min(MOST) }
+            };
+            let newton = left == 0 && Newton::pays(pair);
+            let mut watch = if newton { Watch::last() } else { Watch::hard() };
+            let mut report = self.iterate(rung, stop, &mut watch);
+            if watch.gave_up {
+                report = self.newton(pair, stop, report.iterations);
+            }
+            spent += report.iterations;
+            report.iterations = spent;
+            if left == 0 || report.status == Status::Diverged {
+                break report;
+            }
+            std::mem::swap(last, before);
+            last.clear();
+            last.extend(self.problem.g.iter().zip(&self.beta).map(|(&g, &b)| g + b));
+            (known, left) = (known + 1, left - 1);
+            factor /= step;
+        };
+        self.rungs = rungs;
+        report
+    }
+
+    /// Newton steps from where the problem stands, and the iterations that are left.
+    fn newton(&mut self, pair: Pair<'_, T>, stop: Stop, spent: usize) -> Report {
+        self.problem.absorb(pair, &mut self.beta);
+        let newton = &mut **self.newton.get_or_insert_default();
+        // Rounding to T and the tiles take their part of the tolerance.
+        let steps = Stop { tolerance: 0.5 * stop.tolerance, max_iterations: (stop.max_iterations - spent) / 2 };
+        let spent = spent + newton.run(pair, &self.problem.g, steps, &self.cancel);
+        let g = &newton.g;
+        self.problem.start_at(pair, |p| T::from_f64(g[p]));
+        let rest = Stop { max_iterations: stop.max_iterations - spent, ..stop };
+        let report = self.iterate(pair, rest, &mut Watch::hard());
+        Report { iterations: spent + report.iterations, ..report }
+    }
+
+    /// The largest ε, relative to that of the problem, and whether coarse clouds start it.
+    fn highest(&mut self, pair: Pair<'_, T>) -> (f64, bool) {
+        let Pair { isa, x, y } = pair;
+        let spread = x.spread(isa) + y.spread(isa);
+        if x.n.min(y.n) >= SMALLEST {
+            let coarse = &mut **self.coarse.get_or_insert_default();
+            coarse.x.set_coarse(x, 1.0);
+            coarse.y.set_coarse(y, 1.0);
+            if x.d < MANY || coarse.x.spread(isa) + coarse.y.spread(isa) > LEAST_SHARE * spread {
+                // What coarse clouds cannot tell apart: the widest leaf often has points of several clusters.
+                let widest = x.widest_leaf(&coarse.x).max(y.widest_leaf(&coarse.y));
+                return ((widest / START).max(1.0), true);
+            }
+        }
+        ((pair.mean_exponent() / START).max(1.0), false)
+    }
+
+    /// Starts at the potentials of coarse clouds, which may be annealed themselves.
+    fn start_annealed(&mut self, pair: Pair<'_, T>, memory: usize) {
+        let coarse = &mut **self.coarse.get_or_insert_default();
+        let factor = (1.0 / COARSE_EPSILON).sqrt();
+        coarse.x.set_coarse(pair.x, factor);
+        coarse.y.set_coarse(pair.y, factor);
+        let coarse_pair = Pair { isa: pair.isa, x: &coarse.x, y: &coarse.y };
+        coarse.solve.cancel.clone_from(&self.cancel);
+        coarse.solve.cross(coarse_pair, memory, Stop { tolerance: tolerance(coarse_pair), ..COARSE_STOP });
+        let Solve { problem, beta, .. } = &mut coarse.solve;
+        problem.absorb(coarse_pair, beta);
+        coarse.x.set_coarse(pair.x, 1.0);
+        coarse.y.set_coarse(pair.y, 1.0);
+        let coarse_pair = Pair { isa: pair.isa, x: &coarse.x, y: &coarse.y };
+        self.problem.start_from(pair, coarse_pair, &coarse.solve.problem, COARSE_EPSILON);
+    }
+}
+
+#[cfg(test)]
+mod tests;

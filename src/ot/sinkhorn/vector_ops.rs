@@ -1,0 +1,142 @@
+//! Vector functions of weights, potentials and sums of rows and columns.
+
+use crate::simd::real::Real;
+use crate::simd::{TILE, Vector, dispatch};
+
+dispatch! {
+    /// w = b 2^β.
+    pub(crate) fn scaled_weights<T>(b: &[T], beta: &[T], w: &mut [T]) = scaled_weights_body;
+    /// δ = −log₂ s.
+    pub(crate) fn minus_log2<T>(s: &[T], out: &mut [T]) = minus_log2_body;
+    /// (Σ b |2^−r − 1|, largest r), with r ← 0 where b = 0.
+    pub(crate) fn column_error<T>(b: &[T], r: &mut [T]) -> (f64, T) = column_error_body;
+    /// How far potentials rose that stand on top of others.
+    pub(crate) fn rise<T>(weights: &[T], on_top: &[T]) -> Rise<T> = rise_body;
+}
+
+/// A point of less mass than 2^-60 may stay clamped for good, and does not matter.
+pub(crate) const FAINT: f64 = 1e-18;
+/// A row's δ beyond these: tiles were dropped and entries clamped for δ near 0.
+pub(crate) const LOST: f64 = 30.0;
+pub(crate) const CLAMPED: f64 = -24.0;
+
+/// Of the points that are not faint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rise<T> {
+    /// Σ a 2^δ.
+    pub sum: T,
+    /// Largest δ.
+    pub highest: T,
+    /// Mass with δ out of [CLAMPED, LOST], or NaN.
+    pub lost: T,
+}
+
+#[inline(always)]
+fn scaled_weights_body<V: Vector>(b: &[V::Scalar], beta: &[V::Scalar], w: &mut [V::Scalar]) {
+    for j in (0..w.len()).step_by(V::LANES) {
+        V::load(&b[j..]).mul(V::load(&beta[j..]).exp2()).store(&mut w[j..]);
+    }
+}
+
+#[inline(always)]
+fn minus_log2_body<V: Vector>(s: &[V::Scalar], out: &mut [V::Scalar]) {
+    for j in (0..out.len()).step_by(V::LANES) {
+        V::splat(V::Scalar::ZERO).sub(V::load(&s[j..]).log2()).store(&mut out[j..]);
+    }
+}
+
+#[inline(always)]
+fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V::Scalar) {
+    let (zero, one) = (V::splat(V::Scalar::ZERO), V::splat(V::Scalar::ONE));
+    let (mut error, mut top) = (0.0, V::Scalar::ZERO);
+    for j in (0..r.len()).step_by(V::LANES) {
+        let b = V::load(&b[j..]);
+        let residual = V::select_le(b, zero, zero, V::load(&r[j..]));
+        residual.store(&mut r[j..]);
+        let off = zero.sub(residual).exp2().sub(one);
+        error += b.mul(off.max(zero.sub(off))).sum().to_f64();
+        for &v in &r[j..j + V::LANES] {
+            // Written so that NaN wins.
+            top = if v <= top { top } else { v };
+        }
+    }
+    (error, top)
+}
+
+#[inline(always)]
+fn rise_body<V: Vector>(weights: &[V::Scalar], on_top: &[V::Scalar]) -> Rise<V::Scalar> {
+    let of = |v: f64| V::splat(V::Scalar::from_f64(v));
+    let (zero, faint, least, most) = (of(0.0), of(FAINT), of(CLAMPED), of(LOST));
+    let (mut sum, mut highest, mut lost) = (zero, of(f64::NEG_INFINITY), zero);
+    for j in (0..weights.len()).step_by(V::LANES) {
+        let (a, d) = (V::load(&weights[j..]), V::load(&on_top[j..]));
+        let a = V::select_le(a, faint, zero, a);
+        sum = sum.add(V::select_le(a, zero, zero, a.mul(d.exp2())));
+        // δ = NaN counts as lost, not here.
+        highest = V::select_le(a, zero, of(f64::NEG_INFINITY), d).max(highest);
+        lost = lost.add(V::select_le(least, d, V::select_le(d, most, zero, a), a));
+    }
+    let mut lanes = [V::Scalar::ZERO; TILE];
+    highest.store(&mut lanes);
+    let top = lanes[..V::LANES].iter().fold(lanes[0], |a, &b| if b > a { b } else { a });
+    Rise { sum: sum.sum(), highest: top, lost: lost.sum() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Stream};
+    use crate::simd::Isa;
+
+    fn against_loops<T: Real>(bound: f64) {
+        for isa in Isa::available() {
+            for n in [16, 48, 1040] {
+                let mut s = Stream::new(n as u64, Purpose::Sample, [9, 0, 0]);
+                let weights: Vec<T> =
+                    (0..n).map(|i| T::from_f64([s.uniform(), 0.0, 1e-19, s.uniform()][i % 4] / n as f64)).collect();
+                // Some are lost, some of these faint.
+                let on_top: Vec<T> = (0..n)
+                    .map(|i| T::from_f64(if i % 13 == 0 { [31.0, -25.0][i % 2] } else { 5.0 * s.normal() }))
+                    .collect();
+                let pairs = || weights.iter().zip(&on_top).map(|(a, d)| (a.to_f64(), d.to_f64()));
+                let kept = || pairs().filter(|(a, _)| *a > FAINT);
+                let found = rise(isa, &weights, &on_top);
+                let sum: f64 = kept().map(|(a, d)| a * d.exp2()).sum();
+                let lost: f64 = kept().filter(|(_, d)| !(CLAMPED..=LOST).contains(d)).map(|(a, _)| a).sum();
+                assert!(lost > 0.0 && (found.sum.to_f64() / sum - 1.0).abs() < bound);
+                assert!((found.lost.to_f64() / lost - 1.0).abs() < bound);
+                assert_eq!(found.highest.to_f64(), kept().fold(f64::NEG_INFINITY, |top, (_, d)| top.max(d)));
+                let mut r = on_top.clone();
+                let (error, top) = column_error(isa, &weights, &mut r);
+                let exact: f64 = pairs().map(|(b, r)| b * ((-r).exp2() - 1.0).abs()).sum();
+                assert!((error / exact - 1.0).abs() < bound);
+                let massive = || pairs().filter(|(b, _)| *b > 0.0);
+                assert_eq!(top.to_f64(), massive().fold(0.0, |top: f64, (_, r)| top.max(r)));
+                assert!(r.iter().zip(&weights).all(|(r, b)| *b > T::ZERO || *r == T::ZERO));
+                let (mut w, mut d) = (vec![T::ZERO; n], vec![T::ZERO; n]);
+                scaled_weights(isa, &weights, &on_top, &mut w);
+                minus_log2(isa, &w, &mut d);
+                for (i, (a, t)) in pairs().enumerate() {
+                    assert!((w[i].to_f64() - a * t.exp2()).abs() <= bound * a * t.exp2());
+                    assert!(a == 0.0 || (d[i].to_f64() + a.log2() + t).abs() < 100.0 * bound);
+                }
+            }
+            // NaN is lost, and an error; without mass it is neither.
+            let mut on_top = [T::ZERO; 16];
+            on_top[3] = T::from_f64(f64::NAN);
+            let mut weights = [T::ONE; 16];
+            assert_eq!(rise(isa, &weights, &on_top).lost, T::ONE);
+            assert!(column_error(isa, &weights, &mut on_top.clone()).0.is_nan());
+            weights[3] = T::ZERO;
+            let found = rise(isa, &weights, &on_top);
+            assert_eq!((found.lost, found.sum, found.highest), (T::ZERO, T::from_f64(15.0), T::ZERO));
+            assert_eq!(column_error(isa, &weights, &mut on_top).0, 0.0);
+        }
+    }
+
+    #[test]
+    fn vector_functions_against_loops() {
+        against_loops::<f32>(1e-6);
+        against_loops::<f64>(1e-14);
+    }
+}

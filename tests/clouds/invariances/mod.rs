@@ -1,0 +1,95 @@
+//! What must not change a fit, what must change it in a known way, and inputs at the edge.
+
+mod edges;
+mod laws;
+mod requests;
+
+use crate::common::clouds::{measure, normals, stream};
+use wgpca::clouds::{Component, Model, Schedule, Settings, Start, Tangent, TimeUpdate, fit};
+use wgpca::nn::Activation;
+use wgpca::ot::{Epsilon, Sinkhorn, Status};
+use wgpca::{Error, Measure, Pool};
+
+/// `fast`, small: the identities below hold whatever the quality of the fit.
+fn small() -> Settings {
+    Settings {
+        steps: [20, 20],
+        batch: 64,
+        hidden: vec![16; 2],
+        tangent: Tangent { points: 64, rounds: 2, regression: 60 },
+        evaluate_every: 10,
+        evaluation_points: 128,
+        ..Settings::fast()
+    }
+}
+
+/// Enough for numbers that are compared within the noise of sampling.
+fn fair() -> Settings {
+    Settings {
+        steps: [100, 100],
+        batch: 128,
+        hidden: vec![32; 3],
+        tangent: Tangent { points: 256, rounds: 3, regression: 200 },
+        evaluate_every: 50,
+        evaluation_points: 256,
+        ..Settings::fast()
+    }
+}
+
+fn train(measures: &[Measure], settings: &Settings) -> Model<f32> {
+    fit(measures, settings, &Pool::new(2).unwrap()).unwrap()
+}
+
+/// Five stretched and moved clouds, and their parameters.
+fn family(d: usize, points: usize, seed: u64) -> (Vec<Measure>, Vec<f64>) {
+    let times = vec![-1.0, 0.3, 0.8, -0.4, 1.0];
+    let one = |(i, &t): (usize, &f64)| {
+        let mut s = stream(seed, i as u32);
+        let points = (0..points).flat_map(|_| {
+            let mut p = normals(&mut s, d);
+            // A curve in the plane of the first two axes, so that no cloud is Gaussian.
+            (1..d).for_each(|k| p[k] = 0.3 * p[k] + if k == 1 { 0.3 * p[0] * p[0] } else { 0.0 });
+            p[0] *= 1.0 + 0.4 * t;
+            p.iter_mut().for_each(|v| *v += 1.5 * t / (d as f64).sqrt());
+            p
+        });
+        measure(format!("cloud {i}"), points.collect(), d)
+    };
+    (times.iter().enumerate().map(one).collect(), times)
+}
+
+/// Every number of a component that a user may read is finite, and the times lie in the interval.
+fn check_finite(c: &Component<f32>) {
+    let numbers =
+        [c.cost, c.cost_se, c.variation, c.variation_se, c.noise_floor, c.clipped, c.unconverged, c.start_cost];
+    let optional = [c.explained, c.intersection, c.orthogonality, c.meeting.map(|m| m.0), c.meeting.map(|m| m.1)];
+    let shares = [c.explained_se, c.explained_se_population, c.together, c.together_se];
+    let starts = c.starts.iter().map(|s| s.1);
+    let all = numbers.into_iter().chain(optional.into_iter().chain(shares).flatten()).chain(starts);
+    let all = all.chain(c.time_se.iter().flatten().copied());
+    let all = all.chain(c.times.iter().chain(&c.residuals).chain(&c.spectrum).copied());
+    assert!(all.into_iter().all(f64::is_finite), "{c:?}");
+    assert!(c.geodesic.phi.iter().chain(&c.geodesic.f).all(|p| p.is_finite()));
+    assert!(c.interval.0 < 0.0 && c.interval.1 > 0.0);
+    // The ends are those of the frame times its scale: an ulp apart.
+    let inside = |t: &f64| *t >= c.interval.0 * (1.0 + 1e-12) && *t <= c.interval.1 * (1.0 + 1e-12);
+    assert!(c.times.iter().all(inside), "{:?} {:?}", c.times, c.interval);
+}
+
+/// `order[i]` becomes the place of entry i.
+fn rearranged<V: Clone>(values: &[V], order: &[usize]) -> Vec<V> {
+    order.iter().map(|&i| values[i].clone()).collect()
+}
+
+fn shuffled(m: &Measure, seed: u64) -> Measure {
+    let mut order: Vec<usize> = (0..m.len()).collect();
+    stream(seed, 900).shuffle_front(&mut order, m.len());
+    let d = m.dim();
+    let points = order.iter().flat_map(|&i| m.points()[i * d..(i + 1) * d].to_vec()).collect();
+    let weights = order.iter().map(|&i| m.weights()[i]).collect();
+    Measure::weighted(m.name(), points, d, weights).unwrap()
+}
+
+fn moved(m: &Measure, f: impl Fn(&[f64]) -> Vec<f64>) -> Measure {
+    measure(m.name(), m.points().chunks_exact(m.dim()).flat_map(f).collect(), m.dim())
+}

@@ -1,0 +1,144 @@
+//! Costs and explained shares against families whose truth is known in closed form, and where there is nothing to find.
+//! The large version is the example `shares`.
+
+use crate::common::affine::World;
+use crate::common::clouds::{measure, normals, stream};
+use wgpca::clouds::{Evaluation, Settings, fit};
+use wgpca::{Measure, Pool};
+
+/// Fresh clouds and fresh draws in each round.
+fn rounds(world: &World, rounds: u32, size: usize, points: usize) -> Vec<Evaluation> {
+    let pool = Pool::new(2).unwrap();
+    let one = |r: u32| {
+        let model = world.model(u64::from(r));
+        pool.run(|| model.evaluate(&world.sample(size, &mut stream(31, r)), points)).unwrap()
+    };
+    (0..rounds).map(one).collect()
+}
+
+/// Shares have the right mean, and ± 2 standard errors hold them as often as they should.
+fn covered(d: usize, n: usize, shares: [f64; 2], size: usize, points: usize, often: u32) {
+    let world = World::new(d, n, 0.6, shares, &mut stream(30, (100 * d + n) as u32));
+    let (truth, (variation, costs)) = (world.shares(), world.truth());
+    let found = rounds(&world, often, size, points);
+    let m = points.min(size / 2);
+    assert!(found.iter().all(|e| e.points == (m, m) && e.weighted == 0 && e.unconverged == 0));
+    // (truth, estimates and their standard errors)
+    let mut all: Vec<(f64, Vec<(f64, f64)>)> = vec![];
+    for k in 0..2 {
+        let shares = found.iter().map(|e| (e.components[k].explained.unwrap(), e.components[k].explained_se.unwrap()));
+        all.push((truth[k], shares.collect()));
+        all.push((costs[k], found.iter().map(|e| (e.components[k].cost, e.components[k].cost_se)).collect()));
+    }
+    let together = |e: &Evaluation| (e.components[1].together.unwrap(), e.components[1].together_se.unwrap());
+    all.push((truth[2], found.iter().map(together).collect()));
+    all.push((variation, found.iter().map(|e| (e.variation, e.variation_se)).collect()));
+    for (truth, values) in all {
+        let rounds = values.len() as f64;
+        let mean = values.iter().map(|v| v.0).sum::<f64>() / rounds;
+        let sd = (values.iter().map(|v| (v.0 - mean).powi(2)).sum::<f64>() / (rounds - 1.0)).sqrt();
+        let inside = values.iter().filter(|v| (v.0 - truth).abs() <= 2.0 * v.1).count() as f64 / rounds;
+        println!("d {d} n {n}: truth {truth:.3}, mean {mean:.3}, sd {sd:.3}, inside {inside:.2}");
+        // Samples of few points shrink differences of shape a little.
+        assert!((mean - truth).abs() < 4.0 * sd / rounds.sqrt() + 0.05 * truth, "mean {mean}, truth {truth}");
+        assert!(inside >= 0.8, "± 2 standard errors hold {truth} in {inside} of the rounds");
+    }
+}
+
+#[test]
+fn shares_on_the_line() {
+    covered(1, 6, [0.7, 0.3], 100, 512, 40);
+}
+
+#[test]
+fn shares_in_space() {
+    // Samples of few points would shrink the scales, which tell these measures apart.
+    covered(3, 12, [0.5, 0.1], 384, 192, 20);
+}
+
+/// The same law sampled again and again has no variation, and hardly ever a share.
+#[test]
+fn clouds_of_one_law_have_no_share() {
+    let world = World::new(2, 3, 0.5, [0.6, 0.2], &mut stream(32, 0)).alike(6);
+    let found = rounds(&world, 60, 60, 512);
+    let shares = found.iter().filter(|e| e.components[0].explained.is_some()).count();
+    let mean = found.iter().map(|e| e.variation).sum::<f64>() / 60.0;
+    let spread = (found.iter().map(|e| e.variation_se.powi(2)).sum::<f64>() / 60.0).sqrt();
+    println!("{shares} of 60 have a share; variation {mean:.4}, spread {spread:.4}");
+    assert!(shares <= 3, "{shares} of 60");
+    assert!(mean.abs() < 4.0 * spread / 60f64.sqrt(), "mean {mean}, spread {spread}");
+    for e in &found {
+        assert!(e.components.iter().all(|c| c.explained.is_some() == c.together_se.is_some()));
+    }
+}
+
+/// N(0, diag((1 + 0.3 i)², 1)): one geodesic, so that all is explained; what the fit owes to its points is optimism.
+fn six(size: usize) -> Vec<Measure> {
+    let cloud = |i: u32| {
+        let points = normals(&mut stream(33, i), 2 * size);
+        measure(format!("{i}"), points.chunks(2).flat_map(|p| [p[0] * (1.0 + 0.3 * f64::from(i)), p[1]]).collect(), 2)
+    };
+    (0..6).map(cloud).collect()
+}
+
+#[test]
+fn a_whole_share_is_no_more_than_whole_and_one_repeated_point_changes_nothing() {
+    let (measures, pool) = (six(600), Pool::new(2).unwrap());
+    let model = fit::<f32>(&measures, &Settings { steps: [100, 100], ..Settings::fast() }, &pool).unwrap();
+    let c = &model.components[0];
+    let (share, se) = (c.explained.unwrap(), c.explained_se.unwrap());
+    println!("{share:.3} ± {se:.3}, cost {:.3} ± {:.3}", c.cost, c.cost_se);
+    assert!(share - 2.0 * se <= 1.0 && share > 0.9 && se < 0.1);
+    assert!(c.cost.abs() < 4.0 * c.cost_se && c.variation > 10.0 * c.variation_se);
+    assert_eq!((c.points, c.weighted, c.together), ((300, 300), 0, c.explained));
+    // A time is known as well as the mean of the points along its direction, at least.
+    assert!(c.time_se.iter().all(|se| se.is_some_and(|se| se > 0.005 && se < 0.3)), "{:?}", c.time_se);
+
+    let twice = |m: &Measure| measure(m.name(), [m.points(), &m.points()[..2]].concat(), 2);
+    let repeated: Vec<Measure> = measures.iter().map(twice).collect();
+    let [plain, other] = [&measures, &repeated].map(|m| pool.run(|| model.evaluate(m, 512)).unwrap());
+    let (a, b) = (&plain.components[0], &other.components[0]);
+    assert_eq!((plain.points, other.points, other.weighted), ((300, 300), (300, 300), 0));
+    let close = |x: f64, y: f64, se: f64| assert!((x - y).abs() < 3.0 * se, "{x} and {y}, error {se}");
+    close(plain.variation, other.variation, plain.variation_se);
+    close(a.cost, b.cost, a.cost_se);
+    close(a.explained.unwrap(), b.explained.unwrap(), a.explained_se.unwrap());
+    // Another seed, other draws.
+    let mut reseeded = model.clone();
+    reseeded.seed = 1;
+    let third = pool.run(|| reseeded.evaluate(&measures, 512)).unwrap();
+    assert_ne!(third.variation, plain.variation);
+    close(third.variation, plain.variation, 2.0 * plain.variation_se);
+}
+
+#[test]
+fn equal_clouds_have_no_share_after_a_fit() {
+    let cloud = normals(&mut stream(34, 0), 200);
+    let measures: Vec<Measure> = (0..6).map(|i| measure(format!("{i}"), cloud.clone(), 2)).collect();
+    let model =
+        fit::<f32>(&measures, &Settings { steps: [50, 50], ..Settings::fast() }, &Pool::new(2).unwrap()).unwrap();
+    let c = &model.components[0];
+    println!("variation {:.4} ± {:.4}, cost {:.4} ± {:.4}", c.variation, c.variation_se, c.cost, c.cost_se);
+    assert!(c.explained.is_none() && c.explained_se.is_none() && c.together.is_none());
+    assert!(c.warnings.iter().any(|w| w.contains("no share to explain")), "{:?}", c.warnings);
+    assert!(c.cost.abs() < 4.0 * c.cost_se && c.noise_floor > 0.0);
+}
+
+/// Where weights count the measure is what is meant: no error of times, all points asked for, draws by weight.
+#[test]
+fn weighted_measures_are_drawn_with_replacement() {
+    let world = World::new(2, 6, 0.5, [0.7, 0.2], &mut stream(35, 0));
+    let mut s = stream(35, 1);
+    let weighted = |m: &Measure| {
+        let weights = (0..m.len()).map(|_| 0.5 + s.uniform()).collect();
+        Measure::weighted(m.name(), m.points().to_vec(), 2, weights).unwrap()
+    };
+    let measures: Vec<Measure> = world.sample(40, &mut stream(35, 2)).iter().map(weighted).collect();
+    let model = world.model(0);
+    let e = model.evaluate(&measures, 128).unwrap();
+    assert_eq!((e.points, e.weighted), ((128, 128), 6));
+    assert!(e.components[0].explained.is_some());
+    assert!(model.transform(&measures).unwrap().iter().flatten().all(|p| p.time_se.is_none()));
+    let times = model.transform(&world.sample(40, &mut stream(35, 2))).unwrap();
+    assert!(times.iter().flatten().all(|p| p.time_se.is_some_and(|se| se > 0.0)));
+}

@@ -1,0 +1,124 @@
+//! Stopping: by a token, in every phase; and going on from there.
+//! Bounds on times are generous: they tell stopping from not stopping, and measure nothing.
+
+use std::thread;
+use std::time::{Duration, Instant};
+use wgpca::clouds::{Fit, Settings, Start, Tangent, fit};
+use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver};
+use wgpca::{Cancel, DeviceChoice, Error, Measure, Pool};
+
+fn measures() -> Vec<Measure> {
+    let cloud = |i: usize| -> Vec<f64> {
+        let s = i as f64 / 2.0 - 1.0;
+        (0..240)
+            .map(|k| 5.0 + 3.0 * ((k as f64 * 0.618).fract() - 0.5) * (1.0 + 0.5 * s) + f64::from(k % 2 == 0) * s)
+            .collect()
+    };
+    (0..5).map(|i| Measure::uniform(format!("cloud {i}"), cloud(i), 2).unwrap()).collect()
+}
+
+fn settings() -> Settings {
+    Settings {
+        components: 2,
+        steps: [25, 25],
+        batch: 48,
+        hidden: vec![8, 8],
+        evaluate_every: 10,
+        evaluation_points: 64,
+        tangent: Tangent { points: 64, rounds: 2, regression: 20 },
+        starts: vec![Start::Tangent(1), Start::Random],
+        ..Settings::fast()
+    }
+}
+
+/// Sets the token after a while.
+fn after(wait: Duration, cancel: &Cancel) -> thread::JoinHandle<()> {
+    let cancel = cancel.clone();
+    thread::spawn(move || {
+        thread::sleep(wait);
+        cancel.cancel();
+    })
+}
+
+/// Stopped at moments that nobody chose, saved and resumed or gone on with: the same model to the last bit.
+#[cfg(feature = "io")]
+#[test]
+fn a_fit_stopped_at_any_moment_goes_on_to_the_same_model() {
+    let (data, pool) = (measures(), Pool::new(2).unwrap());
+    let whole = fit::<f32>(&data, &settings(), &pool).unwrap();
+    let mut fit = Fit::<f32>::new(&data, &settings()).unwrap();
+    let (mut stops, mut longest) = (0u64, 2000.0);
+    loop {
+        let cancel = Cancel::new();
+        fit.cancel_by(&cancel);
+        // Longer and longer, so that it ends on any machine.
+        let share = (stops as f64 * 0.618).fract();
+        let watch = after(Duration::from_micros((share * longest) as u64), &cancel);
+        longest *= 1.2;
+        let done = loop {
+            match pool.run(|| fit.advance()) {
+                Ok(Some(_)) => {}
+                Ok(None) => break true,
+                Err(Error::Cancelled) => break false,
+                Err(other) => panic!("{other}"),
+            }
+        };
+        watch.join().unwrap();
+        if done {
+            break;
+        }
+        stops += 1;
+        if stops % 2 == 0 {
+            let directory = tempfile::tempdir().unwrap();
+            fit.save_checkpoint(directory.path()).unwrap();
+            fit = Fit::resume(&data, directory.path()).unwrap();
+        }
+    }
+    assert!(stops >= 5, "{stops}");
+    fit.cancel_by(&Cancel::new());
+    assert_eq!(fit.into_model().unwrap(), whole);
+}
+
+/// A solve that would take seconds.
+#[test]
+fn a_long_solve_ends_within_an_iteration() {
+    let value = |k: usize| 10.0 * (k as f64 * 0.618).fract();
+    let x = Points::uniform(&(0..12_000).map(value).collect::<Vec<_>>(), 2).unwrap();
+    let y = Points::uniform(&(0..10_000).map(|k| value(k).sin()).collect::<Vec<_>>(), 2).unwrap();
+    let never =
+        Sinkhorn { epsilon: Epsilon::Fixed(1e-3), tolerance: 1e-300, max_iterations: 2_000_000, ..Sinkhorn::default() };
+    let (cancel, mut solver) = (Cancel::new(), Solver::<f64>::new(&never).unwrap());
+    solver.cancel_by(&cancel);
+    let started = Instant::now();
+    let watch = after(Duration::from_millis(100), &cancel);
+    let mut gradient = vec![0.0; 12_000];
+    assert!(matches!(solver.gradient(&x, &y, &mut gradient), Err(Error::Cancelled)));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    watch.join().unwrap();
+    assert!(matches!(solver.divergence(&x, &y), Err(Error::Cancelled)));
+}
+
+#[test]
+fn projections_and_evaluations_stop() {
+    let data = measures();
+    let quick = Settings { components: 1, starts: vec![Start::Random], ..settings() };
+    let model = fit::<f32>(&data, &quick, &Pool::new(1).unwrap()).unwrap();
+    let mut projector = model.on(&DeviceChoice::Cpu.place().unwrap()).unwrap();
+    let cancel = Cancel::new();
+    projector.cancel_by(&cancel);
+    let times = projector.transform(&data).unwrap();
+    cancel.cancel();
+    assert!(matches!(projector.transform(&data), Err(Error::Cancelled)));
+    assert!(matches!(projector.evaluate(&data, 64), Err(Error::Cancelled)));
+    assert!(matches!(projector.score(&data), Err(Error::Cancelled)));
+    projector.cancel_by(&Cancel::new());
+    assert_eq!(projector.transform(&data).unwrap(), times);
+}
+
+#[test]
+fn more_components_than_measures_carry_are_refused() {
+    let problem = |components| Fit::<f32>::new(&measures(), &Settings { components, ..settings() }).err();
+    assert!(problem(4).is_none());
+    let text = problem(50).unwrap().to_string();
+    assert!(text.contains("they are 50") && text.contains("at most 4"), "{text}");
+}
