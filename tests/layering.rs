@@ -1,91 +1,328 @@
-//! Modules import downwards only.
+//! Imports have one direction: between the modules of the crate, between the files and folders of each module, and inside the
+//! crate's root. An import through a re-export (`crate::ot::Points`) counts as one of the file that defines the item.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which modules a module may import. `golden` is the tests' own.
+/// Which modules a module may import.
 fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         ("error", &[][..]),
+        ("status", &[]),
+        ("json_float", &[]),
         ("cancel", &["error"]),
-        ("aligned", &["real"]),
-        ("numbers", &[]),
-        ("rng", &["real"]),
-        ("linalg", &["rng"]),
-        ("real", &[]),
-        ("simd", &["real"]),
         ("pool", &["error"]),
         ("measure", &["error"]),
-        ("nn", &["aligned", "error", "real", "rng", "simd"]),
-        ("ot", &["aligned", "cancel", "error", "measure", "pool", "real", "rng", "simd"]),
-        ("device", &["cuda", "error", "gpca"]),
-        ("cuda", &["cancel", "error", "gpca", "linalg", "measure", "nn", "ot", "real", "rng"]),
-        ("gaussian", &["error", "linalg", "measure", "numbers", "pool", "rng"]),
-        ("gpca", &["aligned", "cancel", "error", "linalg", "measure", "nn", "numbers", "ot", "pool", "real", "rng"]),
-        ("io", &["error", "gaussian", "measure", "rng"]),
+        ("simd", &[]),
+        ("rng", &["simd"]),
+        ("linalg", &["rng", "status"]),
+        ("nn", &["error", "rng", "simd"]),
+        ("ot", &["cancel", "error", "measure", "pool", "rng", "simd", "status"]),
+        ("gaussian", &["error", "json_float", "linalg", "measure", "pool", "rng", "status"]),
+        (
+            "clouds",
+            &["cancel", "error", "json_float", "linalg", "measure", "nn", "ot", "pool", "rng", "simd", "status"],
+        ),
+        ("cuda", &["cancel", "clouds", "error", "linalg", "measure", "nn", "ot", "rng", "simd", "status"]),
+        ("device", &["clouds", "cuda", "error"]),
+        ("io", &["clouds", "error", "gaussian", "json_float", "measure", "nn", "rng", "simd", "status"]),
         ("plot", &["error", "rng"]),
-        ("store", &["error", "gaussian", "gpca", "io", "measure", "nn", "real"]),
         ("cli", &[]),
         ("main", &[]),
+        ("test_util", &[]),
     ])
 }
 
-fn files(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
+type ModulePath = Vec<String>;
+
+/// The modules of `src` with their texts, without comments and tests.
+fn modules() -> BTreeMap<ModulePath, String> {
+    fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = vec![];
+    walk(&root, &mut files);
+    let module = |file: &PathBuf| {
+        let relative = file.strip_prefix(&root).unwrap().with_extension("");
+        let mut path: ModulePath = relative.iter().map(|s| s.to_str().unwrap().to_string()).collect();
+        path.pop_if(|last| last == "mod");
+        (path, code(&fs::read_to_string(file).unwrap()))
+    };
+    let is_test = |path: &ModulePath| path.iter().any(|s| s == "tests" || s == "test_util");
+    files.iter().map(module).filter(|(path, _)| !is_test(path)).collect()
+}
+
+/// A source text without comments and without the items that only tests compile.
+fn code(text: &str) -> String {
+    let mut lines = vec![];
+    let mut test = false;
+    let mut inside = None;
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        if let Some(end) = inside {
+            if indent == end && line.trim_start().starts_with('}') {
+                inside = None;
+            }
+        } else if line.trim_start().starts_with("#[cfg(test)]") || line.trim_start().starts_with("#[cfg(all(test") {
+            test = true;
+        } else if test && !line.trim_start().starts_with("#[") {
+            test = false;
+            if line.ends_with('{') {
+                inside = Some(indent);
+            }
+        } else {
+            lines.push(line.split("//").next().unwrap());
+        }
+    }
+    lines.join("\n")
+}
+
+/// The paths of `use` statements, their groups taken apart, then those in the code that begin with `crate` or `super`; as written.
+fn paths(code: &str) -> Vec<(ModulePath, bool)> {
+    let mut found = vec![];
+    let mut rest = String::new();
+    let mut lines = code.lines();
+    while let Some(line) = lines.next() {
+        let Some(at) =
+            line.find("use ").filter(|&at| line[..at].trim().is_empty() || line[..at].trim().starts_with("pub"))
+        else {
+            rest += line;
+            rest.push('\n');
+            continue;
+        };
+        let public = line[..at].contains("pub");
+        let mut statement = line[at + 4..].to_string();
+        while !statement.contains(';') {
+            statement += lines.next().unwrap_or(";");
+        }
+        let mut leaves = vec![];
+        expand(statement.trim_end().trim_end_matches(';'), &[], &mut leaves);
+        found.extend(leaves.into_iter().map(|path| (path, public)));
+    }
+    for start in ["crate::", "super::"] {
+        for (at, _) in rest.match_indices(start) {
+            let before = rest[..at].chars().next_back();
+            if before.is_none_or(|c| !(c.is_alphanumeric() || c == '_' || c == ':')) {
+                let path = rest[at..].chars().take_while(|&c| c.is_alphanumeric() || c == '_' || c == ':');
+                let path: String = path.collect();
+                found.push((path.split("::").filter(|s| !s.is_empty()).map(String::from).collect(), false));
+            }
+        }
+    }
+    found
+}
+
+/// `a::{b, c::d as e}` as a::b and a::c::d.
+fn expand(tree: &str, before: &[String], leaves: &mut Vec<ModulePath>) {
+    let (head, group) = match tree.split_once('{') {
+        Some((head, group)) => (head, Some(&group[..group.rfind('}').unwrap()])),
+        None => (tree.split(" as ").next().unwrap(), None),
+    };
+    let own = head.split("::").map(str::trim).filter(|s| !s.is_empty() && *s != "self").map(String::from);
+    let path: ModulePath = before.iter().cloned().chain(own).collect();
+    let Some(group) = group else { return leaves.push(path) };
+    let (mut depth, mut from) = (0, 0);
+    for (at, c) in group.char_indices().chain([(group.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                if !group[from..at].trim().is_empty() {
+                    expand(group[from..at].trim(), &path, leaves);
+                }
+                from = at + 1;
+            }
+            _ => {}
         }
     }
 }
 
-/// Every `crate::name` of a source text, outside comments and the tests at its end.
-fn imports(text: &str) -> Vec<String> {
-    let end = text.find("#[cfg(test)]\nmod tests {").or(text.find("#[cfg(test)]\npub(crate) mod tests {"));
-    let text = &text[..end.unwrap_or(text.len())];
-    let code: Vec<&str> = text.lines().map(|l| l.split("//").next().unwrap()).collect();
-    let code = code.join("\n");
-    let name = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    code.split("crate::").skip(1).map(name).filter(|n| !n.is_empty()).collect()
+/// What every module imports: files, by their module paths.
+struct Graph {
+    edges: BTreeMap<ModulePath, BTreeSet<ModulePath>>,
+}
+
+impl Graph {
+    fn new(modules: &BTreeMap<ModulePath, String>) -> Self {
+        let absolute = |from: &ModulePath, path: &ModulePath| -> Option<ModulePath> {
+            let supers = path.iter().take_while(|s| *s == "super").count();
+            match path.first()?.as_str() {
+                "crate" => Some(path[1..].to_vec()),
+                "super" => Some([&from[..from.len().checked_sub(supers)?], &path[supers..]].concat()),
+                first => {
+                    // A child of this module.
+                    let child = [&from[..], &[first.to_string()]].concat();
+                    let root = modules.keys().any(|m| m[..] == child[..]);
+                    root.then(|| [&from[..], &path[..]].concat())
+                }
+            }
+        };
+        // (module, name) re-exported from where.
+        let mut exports: BTreeMap<ModulePath, ModulePath> = BTreeMap::new();
+        let all: Vec<(ModulePath, ModulePath, bool)> = modules
+            .iter()
+            .flat_map(|(from, code)| {
+                let from = if *from == ["lib"] { vec![] } else { from.clone() };
+                let absolute = |(path, public)| Some((from.clone(), absolute(&from, &path)?, public));
+                paths(code).into_iter().filter_map(absolute).collect::<Vec<_>>()
+            })
+            .collect();
+        for (from, path, public) in &all {
+            if *public && path.last().is_some_and(|l| l != "*") {
+                exports.insert([&from[..], &path[path.len() - 1..]].concat(), path.clone());
+            }
+        }
+        let file =
+            |path: &ModulePath| (1..=path.len()).rev().map(|k| path[..k].to_vec()).find(|m| modules.contains_key(m));
+        let mut edges: BTreeMap<ModulePath, BTreeSet<ModulePath>> = BTreeMap::new();
+        for (from, path, public) in all {
+            let mut path = path;
+            // A name may be that of a module and of what it exports.
+            let exported = |path: &ModulePath| {
+                let is = |&k: &usize| {
+                    exports.contains_key(&path[..k]) && (k == path.len() || !modules.contains_key(&path[..k]))
+                };
+                (1..=path.len()).find(is)
+            };
+            for _ in 0..8 {
+                let Some(k) = exported(&path) else { break };
+                path = [&exports[&path[..k]][..], &path[k..]].concat();
+            }
+            let Some(to) = file(&path) else { continue };
+            // A re-export is no use.
+            if !from.is_empty() && to != from && !(public && to.starts_with(&from)) {
+                edges.entry(from).or_default().insert(to);
+            }
+        }
+        Graph { edges }
+    }
+
+    /// Circles among the children of a module, folders taken as one; each as `a -> b -> a`, with the files behind the arrows.
+    fn circles(&self, parent: &[String]) -> Vec<String> {
+        let child = |m: &ModulePath| m.starts_with(parent).then(|| m.get(parent.len()).cloned()).flatten();
+        let mut arrows: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        for (from, to) in self.edges.iter().flat_map(|(from, all)| all.iter().map(move |to| (from, to))) {
+            // The module's own file stands above its children.
+            if let (Some(a), Some(b)) = (child(from), child(to))
+                && a != b
+            {
+                arrows.entry(a).or_default().insert(b, format!("{} imports {}", from.join("::"), to.join("::")));
+            }
+        }
+        let mut found = vec![];
+        for start in arrows.keys() {
+            // The shortest way back.
+            let mut ways: Vec<Vec<&String>> = vec![vec![start]];
+            let mut seen = BTreeSet::from([start]);
+            while !ways.is_empty() && !ways.iter().any(|w| w.len() > 1 && w.last() == Some(&start)) {
+                let next: Vec<Vec<&String>> = ways
+                    .iter()
+                    .flat_map(|way| {
+                        arrows.get(*way.last().unwrap()).into_iter().flatten().map(move |(to, _)| (way, to))
+                    })
+                    .filter(|(_, to)| *to == start || seen.insert(to))
+                    .map(|(way, to)| [&way[..], &[to]].concat())
+                    .collect();
+                ways = next;
+            }
+            if let Some(way) = ways.iter().find(|w| w.len() > 1 && w.last() == Some(&start)) {
+                // Each circle once, from its first name.
+                if way.iter().min() == Some(&start) {
+                    let why = way.windows(2).map(|w| arrows[w[0]][w[1]].clone()).collect::<Vec<_>>();
+                    found.push(why.join(", "));
+                }
+            }
+        }
+        found
+    }
 }
 
 #[test]
-fn imports_point_downwards() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut all = vec![];
-    files(&root, &mut all);
-    assert!(all.len() > 50);
-    let allowed = allowed();
-    for path in all {
-        let relative = path.strip_prefix(&root).unwrap();
-        let module = relative.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs");
-        if module == "lib" || module == "golden" {
-            continue;
-        }
-        let may = allowed.get(module).unwrap_or_else(|| panic!("{module} has no place in the layers; give it one"));
-        for import in imports(&fs::read_to_string(&path).unwrap()) {
-            let fine = import == module || import == "golden" || may.contains(&import.as_str());
-            assert!(fine, "{}: {module} must not import {import}", relative.display());
+fn modules_import_downwards_only() {
+    let modules = modules();
+    assert!(modules.len() > 100);
+    let (allowed, graph) = (allowed(), Graph::new(&modules));
+    let mut wrong = vec![];
+    for (from, all) in &graph.edges {
+        let may =
+            allowed.get(&*from[0]).unwrap_or_else(|| panic!("{} has no place in the layers; give it one", from[0]));
+        for to in all.iter().filter(|to| to[0] != from[0] && !may.contains(&&*to[0])) {
+            wrong.push(format!("{} must not import {}", from.join("::"), to.join("::")));
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_circles_inside_a_module() {
+    let modules = modules();
+    let graph = Graph::new(&modules);
+    let mut parents: BTreeSet<&[String]> = BTreeSet::new();
+    parents.extend(modules.keys().flat_map(|m| (0..m.len()).map(|k| &m[..k])));
+    let wrong: Vec<String> = parents.into_iter().flat_map(|p| graph.circles(p)).collect();
+    assert!(wrong.is_empty(), "circles:\n{}", wrong.join("\n"));
+}
+
+/// Types whose methods continue in files below the one that defines them. All other `mod.rs` stand above their folders.
+const CONTINUED: [&str; 5] =
+    ["ot::sinkhorn::problem", "ot::sinkhorn::solver", "cuda::networks", "cuda::sinkhorn", "cuda::terms"];
+
+#[test]
+fn children_do_not_import_their_parents() {
+    let graph = Graph::new(&modules());
+    let arrows = graph.edges.iter().flat_map(|(from, all)| all.iter().map(move |to| (from.join("::"), to.join("::"))));
+    let wrong = arrows.filter(|(from, to)| from.starts_with(&format!("{to}::")) && !CONTINUED.contains(&&**to));
+    let wrong: Vec<String> = wrong.map(|(from, to)| format!("{from} imports {to}")).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// The command line uses the crate as any other program would.
 #[test]
 fn the_command_line_is_a_user() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut all = vec![root.join("main.rs")];
-    files(&root.join("cli"), &mut all);
-    for path in all {
-        assert!(imports(&fs::read_to_string(&path).unwrap()).is_empty(), "{}", path.display());
+    for (from, code) in modules().iter().filter(|(from, _)| ["cli", "main"].contains(&&*from[0])) {
+        assert!(paths(code).iter().all(|(path, _)| path[0] != "crate"), "{}", from.join("::"));
     }
 }
 
 #[test]
 fn the_reader_of_imports_sees_them() {
-    assert_eq!(imports("use crate::ot::Points; // crate::nn\nlet x = crate::real::dot(a);"), ["ot", "real"]);
-    assert_eq!(imports("use crate::ot;\n#[cfg(test)]\nmod tests {\n    use crate::rng;\n}\n"), ["ot"]);
+    let path = |text: &str| text.split("::").map(String::from).collect::<ModulePath>();
+    let text = |entries: &[(&str, &str)]| {
+        entries.iter().map(|(m, text)| (path(m), code(text))).collect::<BTreeMap<ModulePath, String>>()
+    };
+    let graph = |entries| Graph::new(&text(entries));
+    // Groups, comments, tests, paths in code.
+    let one = graph(&[
+        (
+            "a",
+            "use crate::{b::{X, Y as Z}, c}; // crate::d\nfn f() { super::e::g() }\n#[cfg(test)]\nmod tests {\n    use crate::d;\n}\n",
+        ),
+        ("b", ""),
+        ("c", ""),
+        ("d", ""),
+        ("e", ""),
+    ]);
+    assert_eq!(one.edges[&path("a")], BTreeSet::from([path("b"), path("c"), path("e")]));
+    // super::super, and a circle between files of a folder that goes through a re-export.
+    let two = [
+        ("a", "mod x;\nmod y;\npub use x::X;"),
+        ("a::x", "use super::y::Y;\nuse super::super::b::B;"),
+        ("a::y", "use crate::a::X;"),
+        ("b", ""),
+    ];
+    assert_eq!(graph(&two).edges[&path("a::x")], BTreeSet::from([path("a::y"), path("b")]));
+    assert_eq!(graph(&two).circles(&path("a")).len(), 1);
+    assert!(graph(&two[..2]).circles(&path("a")).is_empty());
+    // A circle between folders.
+    let folders = [("a::x::p", "use crate::a::y::q;"), ("a::y::q", ""), ("a::y::r", "use crate::a::x::p;")];
+    assert_eq!(graph(&folders).circles(&path("a")).len(), 1);
 }

@@ -1,8 +1,9 @@
 //! `wgpca bures`.
 
 use super::args::Bures;
+use super::console::Talk;
 use super::output::{emit, exact, line, matrix, table};
-use super::{Exit, Talk};
+use super::process::Exit;
 use serde_json::json;
 use std::path::Path;
 use wgpca::gaussian::{bures_distance, monge_map};

@@ -1,7 +1,9 @@
 //! Where a command computes.
 
-use wgpca::clouds::{Model, Projector};
-use wgpca::{DeviceChoice, Error, Measure, Place, Result};
+use super::output::{emit, line};
+use super::process::Exit;
+use serde_json::{Value, json};
+use wgpca::{DeviceChoice, Error, Place, Pool, Result};
 
 /// The place that was asked for, and what to say of it, if anything; `unless` says why `auto` should not even look for a GPU.
 pub fn place(choice: DeviceChoice, unless: Option<&str>) -> Result<(Place, Option<String>)> {
@@ -13,19 +15,6 @@ pub fn place(choice: DeviceChoice, unless: Option<&str>) -> Result<(Place, Optio
     Ok((place, said))
 }
 
-/// From so many measures on `auto` projects on a GPU: a few are done on the CPU before a GPU is awake.
-const WORTH: usize = 32;
-
-/// A model with its projections where they were asked for, and what to say of it.
-pub fn projector<'a>(
-    model: &'a Model<f32>,
-    measures: &[Measure],
-    choice: DeviceChoice,
-) -> Result<(Projector<'a, f32>, Option<String>)> {
-    let (place, said) = place(choice, (measures.len() < WORTH).then_some("fewer than 32 measures"))?;
-    Ok((model.on(&place)?, said))
-}
-
 /// Gaussians are a matter for the CPU.
 pub fn refuse_gpu(choice: DeviceChoice) -> Result<()> {
     match choice {
@@ -35,4 +24,68 @@ pub fn refuse_gpu(choice: DeviceChoice) -> Result<()> {
             format!("it is {choice}; models of Gaussians take the CPU alone, leave it out"),
         )),
     }
+}
+
+/// `wgpca info --devices`: what there is to compute on.
+pub fn list(as_json: bool) -> Result<Exit> {
+    let (threads, instructions) = (Pool::new(0)?.threads(), wgpca::instruction_set());
+    let (gpus, problem) = gpus();
+    if as_json {
+        line(json!({
+            "cpu": {"threads": threads, "instruction_set": instructions},
+            "gpus": gpus.iter().map(|g| g.1.clone()).collect::<Vec<_>>(),
+            "problem": problem,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let plural = if threads == 1 { "" } else { "s" };
+    let mut text = format!("cpu     {threads} thread{plural}, {instructions}\n");
+    gpus.iter().for_each(|(said, _)| text += &format!("{said}\n"));
+    if let Some(problem) = problem {
+        text += &format!("cuda    {problem}\n");
+    }
+    emit(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Every GPU in words and as an object, or why there is none.
+#[cfg(feature = "cuda")]
+fn gpus() -> (Vec<(String, Value)>, Option<String>) {
+    use wgpca::cuda::{Device, Gpu};
+    let one = |g: Gpu| {
+        let (capability, driver) = (version(g.capability), version(g.driver));
+        let memory = g.memory as f64 / (1u64 << 30) as f64;
+        let mut text = format!(
+            "cuda:{}  {}, compute capability {capability}, {memory:.1} GiB, {} multiprocessors, driver for CUDA {driver}",
+            g.index, g.name, g.multiprocessors
+        );
+        if let Some(problem) = &g.problem {
+            text += &format!("; {problem}");
+        }
+        let object = json!({
+            "index": g.index,
+            "name": g.name,
+            "compute_capability": capability,
+            "memory_bytes": g.memory,
+            "multiprocessors": g.multiprocessors,
+            "driver": driver,
+            "problem": g.problem,
+        });
+        (text, object)
+    };
+    match Device::list() {
+        Ok(found) => (found.into_iter().map(one).collect(), None),
+        Err(Error::Device { problem, .. }) => (vec![], Some(problem)),
+        Err(other) => (vec![], Some(other.to_string())),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn version((major, minor): (i32, i32)) -> String {
+    format!("{major}.{minor}")
+}
+
+#[cfg(not(feature = "cuda"))]
+fn gpus() -> (Vec<(String, Value)>, Option<String>) {
+    (vec![], Some("this program was built without CUDA; build it with the feature cuda".into()))
 }

@@ -1,9 +1,13 @@
 //! `wgpca evaluate`.
 
 use super::args::Evaluate;
-use super::device::{projector, refuse_gpu};
+use super::console::Talk;
+use super::device::refuse_gpu;
+use super::inputs::{read_as_gaussians, read_clouds};
+use super::model::projector;
+use super::model::{ask, load, refuse_solves};
 use super::output::{LEGEND, draws, emit, finite, line, percent, share, short, table, with_error};
-use super::{Exit, Talk, ask, load, pool, read_as_gaussians, read_clouds, refuse_solves};
+use super::process::{Exit, pool};
 use serde_json::{Value, json};
 use wgpca::io::AnyModel;
 use wgpca::{Result, clouds, gaussian};

@@ -1,19 +1,21 @@
 //! `wgpca fit`.
 
-use super::args::{Fit as Arguments, Orthogonality, Preset};
+use super::args::Fit as Arguments;
+use super::console::Talk;
 use super::device::place;
+use super::inputs::{read, title};
 use super::output::{LEGEND, Reporter, component, components, draws};
+use super::process::on_stop;
+use super::process::{Exit, pool};
 use super::progress::Progress;
 use super::resume::{Run, prepare};
-use super::stop::on_stop;
-use super::{Exit, Talk, picture, pool, read, rows, title};
+use super::settings::settings;
+use super::{output_files, picture};
 use clap::ArgMatches;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use wgpca::clouds::{self, Component, Fit, FitStatus, Model, Settings};
-use wgpca::io::read_weights;
-use wgpca::ot::{Epsilon, Sinkhorn};
+use wgpca::clouds::{self, Component, Fit, FitStatus, Model};
 use wgpca::{Error, Result};
 
 pub fn run(args: &Arguments, matches: &ArgMatches, talk: Talk) -> Result<Exit> {
@@ -23,7 +25,7 @@ pub fn run(args: &Arguments, matches: &ArgMatches, talk: Talk) -> Result<Exit> {
     }
     let run = Run::new(args, matches, talk)?;
     let inputs: Vec<&Path> = run.inputs().iter().map(PathBuf::as_path).collect();
-    rows::check_model(&run.output, &inputs)?;
+    output_files::check_model(&run.output, &inputs)?;
     let measures = read(run.inputs(), run.reading(), talk)?;
     let mut fit = run.fit(&measures)?;
     if let Some(directory) = &args.checkpoint {
@@ -148,41 +150,4 @@ fn report(
     if let Some(directory) = args.resume.as_ref().or(args.checkpoint.as_ref()).filter(|_| files.model.is_some()) {
         talk.say(format!("the checkpoint in {} is no longer needed", directory.display()));
     }
-}
-
-/// What the options say; a checkpoint has its own.
-pub fn settings(args: &Arguments) -> Result<Settings> {
-    let preset = match args.preset {
-        Preset::Fast => Settings::fast(),
-        Preset::Best => Settings::best(),
-        Preset::Paper => Settings::paper(),
-    };
-    let epsilon = match (args.epsilon, args.epsilon_scale) {
-        (Some(value), _) => Epsilon::Fixed(value),
-        (None, Some(scale)) => Epsilon::Auto { scale },
-        (None, None) => preset.sinkhorn.epsilon,
-    };
-    Ok(Settings {
-        components: args.components.unwrap_or(1),
-        steps: args.steps.map_or(preset.steps, |n| [n, n]),
-        batch: args.batch.unwrap_or(preset.batch),
-        measures: args.measures.unwrap_or(preset.measures),
-        hidden: args.hidden.clone().unwrap_or(preset.hidden),
-        starts: args.init.clone().unwrap_or(preset.starts),
-        sinkhorn: Sinkhorn {
-            epsilon,
-            tolerance: args.tolerance.unwrap_or(preset.sinkhorn.tolerance),
-            max_iterations: args.max_iterations.unwrap_or(preset.sinkhorn.max_iterations),
-            ..preset.sinkhorn
-        },
-        lambda_intersection: args.lambda_i.unwrap_or(preset.lambda_intersection),
-        lambda_orthogonality: args.lambda_o.unwrap_or(preset.lambda_orthogonality),
-        orthogonality: match args.orthogonality {
-            Orthogonality::L2 => clouds::Orthogonality::L2,
-            Orthogonality::Pointwise => clouds::Orthogonality::Pointwise,
-        },
-        measure_weights: args.measure_weights.as_deref().map_or(Ok(vec![]), read_weights)?,
-        seed: args.seed,
-        ..preset
-    })
 }

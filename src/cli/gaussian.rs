@@ -1,10 +1,13 @@
 //! `wgpca gaussian`, and what `info` says of its models.
 
 use super::args::{Gaussian as Arguments, Gaussians};
+use super::console::Talk;
+use super::inputs::{read_as_gaussians, title};
 use super::output::{Reporter, finite, matrix, percent, short, table};
+use super::process::end_on_stop;
+use super::process::{Exit, pool};
 use super::progress::Searches;
-use super::stop::end_on_stop;
-use super::{Exit, Talk, picture, pool, read_as_gaussians, rows, title};
+use super::{output_files, picture};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -25,7 +28,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let Gaussians { means, measure_weights, names, .. } = &args.gaussians;
     let beside = [means, measure_weights, names].into_iter().flatten();
     let inputs: Vec<&Path> = args.inputs.iter().chain(beside).map(PathBuf::as_path).collect();
-    rows::check_model(&args.output, &inputs)?;
+    output_files::check_model(&args.output, &inputs)?;
     let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
     let (started, pool) = (Instant::now(), pool(args.threads, talk)?);
     let progress = Searches::new(talk, args.json);

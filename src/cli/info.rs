@@ -1,8 +1,10 @@
 //! `wgpca info`.
 
 use super::args::Info;
+use super::model::load;
 use super::output::{component, components, emit, line, short};
-use super::{Exit, devices, gaussian, load};
+use super::process::Exit;
+use super::{device, gaussian};
 use serde_json::json;
 use wgpca::Result;
 use wgpca::clouds::Model;
@@ -10,7 +12,7 @@ use wgpca::io::AnyModel;
 use wgpca::ot::Epsilon;
 
 pub fn run(args: &Info) -> Result<Exit> {
-    let Some(model) = &args.model else { return devices::run(args.json) };
+    let Some(model) = &args.model else { return device::list(args.json) };
     match load(model)? {
         AnyModel::Clouds(model) => clouds(&model, args.json),
         AnyModel::Gaussian(model) => gaussians(&model, args.json),

@@ -1,6 +1,6 @@
 //! Standard output: whole lines, and no panic when its reader goes away.
 
-use super::Talk;
+use super::console::Talk;
 use serde_json::{Value, json};
 use std::io::Write;
 use wgpca::clouds::{Component, Model};

@@ -1,7 +1,7 @@
 //! The picture of a fit: each component over the times of the measures, and the measures in the plane of the first two
 //! times; of Gaussians also costs and, in the plane, the cone of covariances.
 
-use super::Talk;
+use super::console::Talk;
 use std::path::Path;
 use wgpca::Result;
 use wgpca::clouds::Model;

@@ -1,6 +1,6 @@
 //! What a fit says while it runs: a bar or a line for people, lines for machines.
 
-use super::Talk;
+use super::console::Talk;
 use super::output::{Reporter, finite, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::{Value, json};

@@ -1,8 +1,9 @@
 //! Where a fit begins: with the inputs of the command line, or where another stopped.
 
 use super::args::{Args, Command, Fit as Arguments, Reading};
-use super::fit::settings;
-use super::{Talk, words};
+use super::console::Talk;
+use super::settings::settings;
+use super::words;
 use clap::{ArgMatches, Args as _, CommandFactory, Parser};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

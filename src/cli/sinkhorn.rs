@@ -1,10 +1,13 @@
 //! `wgpca sinkhorn`: in f64 on the CPU, in f32 on a GPU.
 
 use super::args::{Reading, Sinkhorn as Arguments};
+use super::console::Talk;
 use super::device::place;
+use super::inputs::read;
 use super::output::{emit, exact, line};
+use super::output_files;
+use super::process::{Exit, pool};
 use super::progress::Waiting;
-use super::{Exit, Talk, pool, read, rows};
 use serde_json::json;
 use std::path::Path;
 #[cfg(feature = "cuda")]
@@ -21,7 +24,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     };
     settings(CPU_TOLERANCE).validate()?;
     if let Some(path) = &args.gradient {
-        rows::check(path, &[&args.x, &args.y])?;
+        output_files::check(path, &[&args.x, &args.y])?;
     }
     if args.x == args.y && args.x == Path::new("-") {
         return Err(Error::file(&args.y, "", "standard input holds one of the clouds; give a file for the other"));
@@ -63,7 +66,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         talk.say(format!("{why}; in {form}"));
     }
     if let Some(path) = &args.gradient {
-        rows::write(path, &s.gradient, x.dim())?;
+        output_files::write(path, &s.gradient, x.dim())?;
     }
     let report = s.report;
     if args.json {

@@ -1,9 +1,13 @@
-//! `wgpca transform`.
+//! `wgpca transform` and `wgpca sample`: measures to times, times to points.
 
-use super::args::Transform;
-use super::device::{projector, refuse_gpu};
+use super::args::{Sample, Transform};
+use super::console::Talk;
+use super::device::refuse_gpu;
+use super::inputs::{read_as_gaussians, read_clouds};
+use super::model::{ask, load, projector, refuse_solves};
 use super::output::{emit, exact};
-use super::{Exit, Talk, ask, load, pool, read_as_gaussians, read_clouds, refuse_solves};
+use super::output_files;
+use super::process::{Exit, pool};
 use std::fmt::Write;
 use wgpca::io::AnyModel;
 use wgpca::ot::Status;
@@ -99,6 +103,26 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
 /// A CSV field, quoted where it must be.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
+}
+
+/// `wgpca sample`.
+pub fn sample(args: &Sample, talk: Talk) -> Result<Exit> {
+    if let Some(path) = &args.output {
+        output_files::check(path, &[&args.model])?;
+    }
+    let Sample { component, time, points, seed, clamp, .. } = *args;
+    let (drawn, dim) = match load(&args.model)? {
+        AnyModel::Clouds(model) => (model.sample(component, time, points, seed, clamp)?, model.dim()),
+        AnyModel::Gaussian(model) => (model.sample(component, time, points, seed, clamp)?, model.dim()),
+    };
+    match &args.output {
+        Some(path) => {
+            output_files::write(path, &drawn, dim)?;
+            talk.say(format!("{points} points of component {component} in {}", path.display()));
+        }
+        None => emit(&output_files::csv(&drawn, dim))?,
+    }
+    Ok(Exit::Done)
 }
 
 #[cfg(test)]

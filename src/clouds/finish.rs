@@ -9,7 +9,7 @@ use super::project::evaluate::{Curve, Measures};
 use super::project::explained::{Baseline, Projected, RESOLVED, Share, Yardstick};
 use super::project::time_search::Foot;
 use super::settings::{Orthogonality, Settings};
-use super::train::constraint::Earlier;
+use super::train::batch::Earlier;
 use super::train::state::{GAUGE, State};
 use crate::error::Result;
 use crate::ot::{Points, Sinkhorn, Solves, Status};

@@ -10,7 +10,7 @@ use super::project::evaluate::Evaluator;
 use super::project::outliers::outlier;
 use super::settings::{Keep, Settings, Start};
 use super::start::tangent::{barycentre, start};
-use super::train::constraint::Earlier;
+use super::train::batch::Earlier;
 use super::train::state::State;
 use super::train::step::Outcome;
 use super::train::trainer::{Course, Cpu, Engine, Steps, together};

@@ -8,6 +8,7 @@ mod fit;
 pub(crate) mod geodesic;
 mod model;
 pub(crate) mod project;
+mod projector;
 mod settings;
 pub(crate) mod start;
 pub(crate) mod train;
@@ -20,7 +21,7 @@ pub use fit::{Event, Fit, fit};
 pub use geodesic::networks::{Architecture, Geodesic};
 pub use model::Model;
 pub use project::explained::Share;
-pub use project::projector::{Evaluation, Projection, Projector};
+pub use projector::{Evaluation, Projection, Projector};
 pub use settings::*;
 #[cfg(any(feature = "io", feature = "cuda"))]
 pub(crate) use train::state::State;
@@ -36,7 +37,7 @@ pub(crate) mod shared {
     #[cfg(test)]
     pub(crate) use super::{
         geodesic::interval::{End, Interval},
-        train::constraint::Earlier,
+        train::batch::Earlier,
         train::step::{Slot, Stepper, extremes},
     };
 }

@@ -4,11 +4,10 @@ use super::component::Component;
 use super::data::frame::Frame;
 use super::finish::final_sinkhorn;
 use super::geodesic::samples::{Samples, reference};
-use super::project::projector::{Evaluation, Projection, Projector};
 use super::settings::{Preset, Settings};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::{self, Sinkhorn};
+use crate::ot::Sinkhorn;
 use crate::rng::Purpose;
 use crate::simd::real::{Real, cast, widen};
 
@@ -79,25 +78,6 @@ impl<T: Real> Model<T> {
         self.frame.centre.len()
     }
 
-    /// Projects measures on every component: for each measure, one projection a component. The result for a measure
-    /// does not depend on the others, nor on the order of its points. Runs over the workers of the
-    /// [`Pool`](crate::Pool) in which it is called.
-    ///
-    /// # Errors
-    /// [`Error::Points`] if a measure does not live in the model's space, [`Error::Parameter`] if there is none.
-    pub fn transform(&self, measures: &[Measure]) -> Result<Vec<Vec<Projection>>> {
-        self.on_cpu().transform(measures)
-    }
-
-    /// How far measures lie from the model: for each, the sum over the components of the residual of its projection
-    /// (S_ε, a squared distance). Large scores are outliers.
-    ///
-    /// # Errors
-    /// As [`Model::transform`].
-    pub fn score(&self, measures: &[Measure]) -> Result<Vec<f64>> {
-        self.on_cpu().score(measures)
-    }
-
     /// `n` points of μ_k(t), k from 1, row-major n × d. `clamp` moves a time outside the interval to its end.
     ///
     /// # Errors
@@ -148,20 +128,6 @@ impl<T: Real> Model<T> {
         let Frame { centre, scale } = &self.frame;
         let d = self.dim();
         widen(&out).iter().enumerate().map(|(i, v)| centre[i % d] + scale * v).collect()
-    }
-
-    /// What every component explains of the variation of these measures, over draws of at most `points` points. Measures
-    /// of equal weights count as samples: they are drawn from without replacement, halves against halves. Where weights
-    /// differ the measure is what is meant, and draws are with replacement. The seed of the draws is [`Model::seed`].
-    ///
-    /// # Errors
-    /// As [`Model::transform`], and [`Error::Parameter`] for fewer than two points.
-    pub fn evaluate(&self, measures: &[Measure], points: usize) -> Result<Evaluation> {
-        self.on_cpu().evaluate(measures, points)
-    }
-
-    pub(crate) fn on_cpu(&self) -> Projector<'_, T> {
-        Projector::new(self, Box::new(ot::Cpu::default()))
     }
 
     /// The barycentre of the training measures as equally weighted particles, row-major N × d.

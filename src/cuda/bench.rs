@@ -1,7 +1,8 @@
 //! What `benches/` times and users never call: solves whose clouds and memory stay on the device, as in a training.
 
+use super::device::Device;
+use super::memory::Buffer;
 use super::sinkhorn::{Clouds, Size, Solver, Start};
-use super::{Buffer, Device};
 use crate::error::Result;
 use crate::ot::{self, Points, Report, Sinkhorn};
 

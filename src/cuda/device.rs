@@ -1,7 +1,7 @@
 //! A GPU with the kernels loaded.
 
 use super::failure::{self, OLDEST_CAPABILITY, OLDEST_DRIVER};
-use super::launch::Kernel;
+use super::kernel::Kernel;
 use super::ptx::{PTX, all_parameters, parameters};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
@@ -100,7 +100,7 @@ impl Device {
             label: label.into(),
         };
         // All of them now: a driver that loads a kernel at its first launch may not do so while a step is recorded.
-        parameters(PTX).keys().try_for_each(|name| device.kernel(name)?.load(&device))?;
+        parameters(PTX).keys().try_for_each(|name| device.load(&*device.kernel(name)?))?;
         Ok(device)
     }
 
@@ -156,6 +156,12 @@ impl Device {
         let kernel = Arc::new(Kernel::new(name, function, parameters));
         kernels.insert(name.to_owned(), kernel.clone());
         Ok(kernel)
+    }
+
+    /// Has the driver load a kernel.
+    fn load(&self, kernel: &Kernel) -> Result<()> {
+        let asked = self.stream.context().bind_to_thread().and_then(|()| kernel.function.num_regs());
+        asked.map(|_| ()).map_err(|e| self.failed(&format!("kernel {} does not load", kernel.name), e))
     }
 
     /// Most bytes of dynamic shared memory that a block may ask for.

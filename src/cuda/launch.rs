@@ -2,15 +2,11 @@
 //! takes before the driver sees them.
 
 use super::device::Device;
+use super::kernel::Kernel;
 use crate::error::Result;
 use cudarc::driver::sys::CUfunction_attribute as Attribute;
-use cudarc::driver::{
-    CudaFunction, CudaSlice, CudaView, CudaViewMut, DeviceRepr, LaunchArgs, LaunchConfig, PushKernelArg,
-};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// Dynamic shared memory that a block has without asking.
-const UNASKED: u32 = 48 * 1024;
+use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DeviceRepr, LaunchArgs, LaunchConfig, PushKernelArg};
+use std::sync::atomic::Ordering;
 
 /// The blocks and threads of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,55 +80,33 @@ impl<P: Parameter> Argument for &mut P {
     const BYTES: usize = P::BYTES;
 }
 
-/// A loaded kernel.
-#[derive(Debug)]
-pub(crate) struct Kernel {
-    name: String,
-    function: CudaFunction,
-    parameters: Vec<usize>,
-    /// Dynamic shared memory that was asked for so far.
-    asked: AtomicU32,
-}
-
-impl Kernel {
-    pub(super) fn new(name: &str, function: CudaFunction, parameters: Vec<usize>) -> Self {
-        Kernel { name: name.to_owned(), function, parameters, asked: AtomicU32::new(UNASKED) }
-    }
-
-    /// Has the driver load it.
-    pub(super) fn load(&self, device: &Device) -> Result<()> {
-        let asked = device.stream.context().bind_to_thread().and_then(|()| self.function.num_regs());
-        asked.map(|_| ()).map_err(|e| device.failed(&format!("kernel {} does not load", self.name), e))
-    }
-
+impl Device {
     /// Asks for more shared memory than a block has by itself, once.
-    fn ask_for_shared(&self, device: &Device, bytes: u32) -> Result<()> {
-        if bytes <= self.asked.load(Ordering::Relaxed) {
+    fn ask_for_shared(&self, kernel: &Kernel, bytes: u32) -> Result<()> {
+        if bytes <= kernel.asked.load(Ordering::Relaxed) {
             return Ok(());
         }
-        if bytes > device.shared_memory() {
-            let (name, most) = (&self.name, device.shared_memory());
-            return Err(device.error(format!(
+        if bytes > self.shared_memory() {
+            let (name, most) = (&kernel.name, self.shared_memory());
+            return Err(self.error(format!(
                 "kernel {name} needs {bytes} bytes of shared memory, a block has {most}; use the CPU"
             )));
         }
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        let set = device.stream.context().bind_to_thread();
-        let set = set.and_then(|()| self.function.set_attribute(attribute, bytes as i32));
-        set.map_err(|e| device.failed(&format!("kernel {} gets no shared memory", self.name), e))?;
-        self.asked.fetch_max(bytes, Ordering::Relaxed);
+        let set = self.stream.context().bind_to_thread();
+        let set = set.and_then(|()| kernel.function.set_attribute(attribute, bytes as i32));
+        set.map_err(|e| self.failed(&format!("kernel {} gets no shared memory", kernel.name), e))?;
+        kernel.asked.fetch_max(bytes, Ordering::Relaxed);
         Ok(())
     }
-}
 
-impl Device {
     /// Most blocks of a cooperative launch of this kernel, with so many threads and bytes of dynamic shared memory.
     ///
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if not one block fits.
     pub(crate) fn max_cooperative_blocks(&self, kernel: &str, threads: u32, shared: usize) -> Result<u32> {
         let found = self.kernel(kernel)?;
-        found.ask_for_shared(self, u32::try_from(shared).unwrap_or(u32::MAX))?;
+        self.ask_for_shared(&found, u32::try_from(shared).unwrap_or(u32::MAX))?;
         let each = self.stream.context().bind_to_thread();
         let each =
             each.and_then(|()| found.function.occupancy_max_active_blocks_per_multiprocessor(threads, shared, None));
@@ -182,7 +156,7 @@ impl<'a> Call<'a> {
                  if it was changed, run kernels/build.py"
             )));
         }
-        self.kernel.ask_for_shared(self.device, grid.shared)?;
+        self.device.ask_for_shared(self.kernel, grid.shared)?;
         let [x, y, z] = grid.blocks;
         let shape =
             LaunchConfig { grid_dim: (x, y, z), block_dim: (grid.threads, 1, 1), shared_mem_bytes: grid.shared };

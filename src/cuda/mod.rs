@@ -9,6 +9,7 @@ pub mod bench;
 mod device;
 mod failure;
 mod graph;
+mod kernel;
 #[macro_use]
 mod launch;
 mod draw;
@@ -23,7 +24,3 @@ mod trainer;
 
 pub use device::{Device, Gpu};
 pub use sinkhorn::divergence;
-
-use graph::Graph;
-use launch::{Grid, Parameter};
-use memory::Buffer;

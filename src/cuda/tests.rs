@@ -1,7 +1,9 @@
 //! What goes wrong is said with its remedy, and the CPU engine works on; launches, memory and recorded steps do what
 //! they say.
 
-use super::{Device, Graph, Grid};
+use super::device::Device;
+use super::graph::Graph;
+use super::launch::Grid;
 use crate::error::Result;
 use crate::ot::{Points, Sinkhorn, divergence};
 use wgpca_emulator::{Counts, Fault, Order, session};
@@ -145,7 +147,7 @@ fn copies_that_do_not_fit_are_refused() {
     assert!(copied.is_err());
 }
 
-fn place(device: &Device, buffer: &super::Buffer<f32>) -> u64 {
+fn place(device: &Device, buffer: &super::memory::Buffer<f32>) -> u64 {
     use cudarc::driver::DevicePtr;
     buffer.device_ptr(&device.stream).0
 }

@@ -1,7 +1,7 @@
 //! Minimisation of a smooth function: limited-memory BFGS with a line search for the strong Wolfe conditions (Nocedal and
 //! Wright, Numerical Optimization, Algorithms 7.5, 3.5 and 3.6).
 
-use super::{add, dot};
+use super::dense::{add, dot};
 use crate::status::Status;
 use std::collections::VecDeque;
 

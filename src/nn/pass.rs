@@ -4,7 +4,7 @@ use super::activation::activate;
 use super::mlp::Mlp;
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
-use crate::simd::real::sealed::{View, Write};
+use crate::simd::real::{View, Write};
 use crate::simd::{Isa, slices};
 
 /// Everything that the passes of one network over a batch of up to `rows` samples need. Sizes are fixed when it is

@@ -4,7 +4,7 @@
 use super::mlp::Mlp;
 use super::pass::Pass;
 use crate::simd::real::Real;
-use crate::simd::real::sealed::{View, Write};
+use crate::simd::real::{View, Write};
 use crate::simd::{Vector, dispatch, slices};
 
 impl<T: Real> Pass<T> {

@@ -1,7 +1,8 @@
 //! Many chains of solves: problems of which each depends on the answer to the one before, as in the search for the
 //! nearest point of a curve. Chains know nothing of each other, so a device may answer all their present problems at once.
 
-use super::divergence::workspace::{Divergences, Guess, Task};
+use super::divergence::precision::Divergences;
+use super::divergence::problem::{Guess, Task};
 use super::points::Points;
 use super::{Report, Sinkhorn};
 use crate::cancel::Cancel;

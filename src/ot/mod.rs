@@ -24,8 +24,10 @@ mod sinkhorn;
 
 pub use assignment::assignment;
 pub(crate) use batch::{Answer, Chain, Cpu, Problem, Solves};
-pub use divergence::solver::{Divergence, Potentials, Solver, divergence, divergence_from};
-pub(crate) use divergence::workspace::{Divergences, Guess, Task};
+pub(crate) use divergence::precision::Divergences;
+pub use divergence::problem::Potentials;
+pub(crate) use divergence::problem::{Guess, Task};
+pub use divergence::solver::{Divergence, Solver, divergence, divergence_from};
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub(crate) use kernel::cloud::spatial_order;

@@ -4,8 +4,9 @@
 use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, Rgb, accent};
 use super::panel::{axis_below, axis_left};
 use super::range::{Range, drawable};
+use super::scene::{GAP, MARGIN, Matrix2, Summary};
 use super::view::see;
-use super::{GAP, MARGIN, Matrix2, Summary, cost, text};
+use super::{cost, text};
 use std::f64::consts::TAU;
 
 type Point = (f64, f64);

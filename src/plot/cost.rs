@@ -3,7 +3,8 @@
 use super::canvas::{AXIS, Canvas, Font, GREY, INK, accent, mix};
 use super::panel::axis_left;
 use super::range::{Range, drawable};
-use super::{MARGIN, Summary, WIDTH, text};
+use super::scene::{MARGIN, Summary, WIDTH};
+use super::text;
 use plotters::style::text_anchor::HPos;
 
 const HEADING: &str = "cost of each component alone";

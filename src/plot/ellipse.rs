@@ -1,6 +1,6 @@
 //! Gaussians on the line and in the plane as what can be drawn.
 
-use super::{Panel, Shown};
+use super::scene::{Panel, Shown};
 use std::f64::consts::TAU;
 
 /// Standard deviations up to which a Gaussian on the line, or in the plane, takes up room.

@@ -4,7 +4,8 @@ use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, accent};
 use super::label::{Box2, Place, Placer, spread};
 use super::panel::{axis_below, axis_left};
 use super::range::{Range, drawable};
-use super::{GAP, MARGIN, Mark, Strip, WIDTH, text, thin};
+use super::scene::{GAP, MARGIN, Mark, Strip, WIDTH, thin};
+use super::text;
 use plotters::style::text_anchor::HPos;
 
 /// More measures than this are named in a list.

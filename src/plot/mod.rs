@@ -8,117 +8,15 @@ mod label;
 mod mark;
 mod panel;
 mod range;
+mod scene;
 mod text;
 mod view;
 
 use crate::error::{Error, Result};
 use canvas::{Canvas, Font, INK};
+use scene::{GAP, MARGIN, WIDTH};
 
-/// Width of the page, its margin and the free space between its parts, in pixels.
-const WIDTH: f64 = 2400.0;
-const MARGIN: f64 = 50.0;
-const GAP: f64 = 40.0;
-
-/// One component at one time.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Panel {
-    /// The time.
-    pub time: f64,
-    /// What the component is there.
-    pub shown: Shown,
-}
-
-/// What a panel shows.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Shown {
-    /// Samples, n x d row-major.
-    Points(Vec<f64>),
-    /// A Gaussian on the line or in the plane.
-    Gaussian {
-        /// Its mean, d.
-        mean: Vec<f64>,
-        /// Its covariance, d x d row-major.
-        covariance: Vec<f64>,
-    },
-}
-
-impl Panel {
-    /// The samples, if these are what it shows.
-    fn points(&self) -> &[f64] {
-        match &self.shown {
-            Shown::Points(points) => points,
-            Shown::Gaussian { .. } => &[],
-        }
-    }
-}
-
-/// A component as the picture shows it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Strip {
-    /// The component, from 1.
-    pub component: usize,
-    /// The share of the variation that it explains, as a rule 0 to 1.
-    pub explained: Option<f64>,
-    /// The standard error of the share.
-    pub explained_se: Option<f64>,
-    /// Samples at ascending times.
-    pub panels: Vec<Panel>,
-}
-
-impl Strip {
-    /// "component 1 (explained 49 ± 2 %)".
-    fn label(&self) -> String {
-        let finite = |share: Option<f64>| share.filter(|s| s.is_finite());
-        match (finite(self.explained), finite(self.explained_se)) {
-            (Some(share), Some(error)) => {
-                let (share, error) = (text::percent(share), text::percent(error));
-                format!("component {} (explained {} ± {error})", self.component, share.trim_end_matches(" %"))
-            }
-            (Some(share), None) => format!("component {} (explained {})", self.component, text::percent(share)),
-            _ => format!("component {}", self.component),
-        }
-    }
-}
-
-/// A measure in the plane of the first two times.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mark {
-    /// The name of the measure.
-    pub name: String,
-    /// Its time on the first component.
-    pub t1: f64,
-    /// Its time on the second; none with one component.
-    pub t2: Option<f64>,
-}
-
-/// A covariance matrix in the plane: σ₁₁, σ₁₂, σ₂₂.
-pub type Matrix2 = [f64; 3];
-
-/// A component among the covariances of the plane.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Curve {
-    /// The component, from 1.
-    pub component: usize,
-    /// Its covariances over the times of the measures.
-    pub inner: Vec<Matrix2>,
-    /// Its covariances over as much of its interval as is worth showing.
-    pub outer: Vec<Matrix2>,
-}
-
-/// What the picture of a fit to Gaussians shows besides components and times.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Summary {
-    /// Cost of each component, and of the tangent component of the same number.
-    pub costs: Vec<(f64, f64)>,
-    /// Cost of the barycentre alone.
-    pub barycentre_cost: f64,
-    /// Covariances of the measures, in the plane only.
-    pub covariances: Vec<Matrix2>,
-    /// That of the barycentre.
-    pub barycentre: Option<Matrix2>,
-    /// The components among them.
-    pub curves: Vec<Curve>,
-}
+pub use scene::{Curve, Mark, Matrix2, Panel, Shown, Strip, Summary};
 
 /// The picture of a fit as SVG text: a strip of panels for each component, all with the same limits and an equal
 /// aspect, and below them the measures in the plane of the first two times, or on the axis of the only one.
@@ -196,20 +94,6 @@ fn page(title: &str, dim: usize, strips: &[Strip], marks: &[Mark], summary: Opti
     }
     y = mark::draw(&mut canvas, y, strips, marks);
     Ok(canvas.svg(WIDTH as u32, (y + MARGIN).ceil() as u32))
-}
-
-/// At most `most` of the indices below n, ascending: one from each of as many equal parts, at a place in it that does
-/// not repeat, so that points in the order of a grid stay evenly spread.
-fn thin(n: usize, most: usize) -> Vec<usize> {
-    if n <= most {
-        return (0..n).collect();
-    }
-    let one = |k: usize| {
-        let (from, to) = (k * n / most, (k + 1) * n / most);
-        // Fractions of multiples of the golden ratio.
-        from + ((k as f64 * 0.618_033_988_749_894_9).fract() * (to - from) as f64) as usize
-    };
-    (0..most).map(one).collect()
 }
 
 #[cfg(test)]

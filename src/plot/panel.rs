@@ -2,8 +2,9 @@
 
 use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, accent, mix, scale};
 use super::range::{Range, drawable};
+use super::scene::{GAP, MARGIN, Panel, Shown, Strip, WIDTH, thin};
 use super::view::{Limits, Seen, axes, see};
-use super::{GAP, MARGIN, Panel, Shown, Strip, WIDTH, ellipse, text, thin};
+use super::{ellipse, text};
 use plotters::style::text_anchor::HPos;
 
 /// Points drawn in a panel, and in all panels: this keeps the file below a megabyte.

@@ -1,8 +1,9 @@
 //! How points of a dimension are seen: their place on the page and how near they are.
 
+use super::ellipse;
 use super::range::Range;
 use super::range::drawable;
-use super::{Strip, ellipse};
+use super::scene::Strip;
 
 /// Place to the right and up, and nearness.
 pub(super) type Seen = [f64; 3];

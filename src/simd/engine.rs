@@ -1,7 +1,7 @@
 //! The two precisions on this CPU: their vector types, and their matrix product (faer's, one thread).
 
 use super::Lanes;
-use super::real::sealed::{Engine, View, Write};
+use super::real::{Engine, View, Write};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 

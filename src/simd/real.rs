@@ -1,4 +1,5 @@
-//! The two precisions of the engine.
+//! The two precisions of the engine, and what it needs of them: vectors and the matrix product. `Real` is sealed: its supertrait
+//! `Engine` cannot be named outside.
 
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -6,7 +7,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 
 /// A floating-point number: `f32` (training) or `f64` (verification, final answers). Sealed.
 pub trait Real:
-    sealed::Engine
+    Engine
     + bytemuck::Pod
     + Debug
     + Display
@@ -46,6 +47,89 @@ pub trait Real:
     fn is_finite(self) -> bool;
 }
 
+/// A vector register, or an array that stands for one. Every operation used, and no other; the
+/// implementations are in `crate::simd`.
+///
+/// `max` and `min` return the second operand where one is NaN, so put the operand that may be NaN second.
+pub trait Vector: Copy {
+    /// Type of a lane.
+    type Scalar: Real;
+    /// Number of lanes; divides the width of a tile, 16.
+    const LANES: usize;
+    fn splat(value: Self::Scalar) -> Self;
+    /// The first `LANES` entries.
+    fn load(from: &[Self::Scalar]) -> Self;
+    /// Into the first `LANES` entries.
+    fn store(self, to: &mut [Self::Scalar]);
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
+    fn min(self, other: Self) -> Self;
+    /// `self * factor + addend`, rounded once where the CPU can.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+    /// Lane by lane: `yes` where `a <= b`, `no` elsewhere and where one is NaN.
+    fn select_le(a: Self, b: Self, yes: Self, no: Self) -> Self;
+    /// Some lane of `self` is at least the same lane of `other`.
+    fn any_ge(self, other: Self) -> bool;
+    /// Sum of the lanes in a fixed order.
+    fn sum(self) -> Self::Scalar;
+    /// `self` times 2^k, where k is the integer in the low mantissa bits of `shifted`.
+    fn scale_exponent(self, shifted: Self) -> Self;
+    /// (e, m) with `self = m 2^e`, m in [√½, √2), for positive normal lanes.
+    fn exponent_mantissa(self) -> (Self, Self);
+    /// 2^self: 0 below the range of normal numbers (so 2^−∞ = 0), saturating above, NaN for NaN.
+    fn exp2(self) -> Self;
+    /// log₂ of finite lanes ≥ 0: −∞ at 0 and below the smallest normal number, NaN for NaN and +∞.
+    fn log2(self) -> Self;
+}
+
+/// How a matrix product treats what its destination holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Write {
+    /// Overwrite.
+    Replace,
+    /// Add to it.
+    Add,
+}
+
+/// A row-major matrix in a slice, transposed or not, for [`Engine::gemm`].
+#[derive(Clone, Copy)]
+pub struct View<'a, T> {
+    pub data: &'a [T],
+    pub rows: usize,
+    pub cols: usize,
+    pub transposed: bool,
+}
+
+impl<'a, T> View<'a, T> {
+    /// `data` as rows × cols, row-major.
+    pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
+        View { data, rows, cols, transposed: false }
+    }
+
+    /// Its transpose.
+    pub fn t(self) -> Self {
+        View { transposed: !self.transposed, ..self }
+    }
+}
+
+/// What the engine needs of a number and no one outside: vector types and the matrix product. Implemented in
+/// `crate::simd`.
+pub trait Engine: Sized + Copy {
+    type Portable: Vector<Scalar = Self>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: Vector<Scalar = Self>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: Vector<Scalar = Self>;
+    #[cfg(target_arch = "aarch64")]
+    type Neon: Vector<Scalar = Self>;
+
+    /// `out (+)= a b`, all row-major; one thread, no allocation.
+    fn gemm(out: &mut [Self], write: Write, a: View<'_, Self>, b: View<'_, Self>);
+}
+
 /// A slice in this precision.
 pub fn cast<T: Real>(values: &[f64]) -> Vec<T> {
     values.iter().map(|&v| T::from_f64(v)).collect()
@@ -73,93 +157,6 @@ pub fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
 pub fn axpy<T: Real>(c: T, x: &[T], y: &mut [T]) {
     for (y, &x) in y.iter_mut().zip(x) {
         *y += c * x;
-    }
-}
-
-pub(crate) mod sealed {
-    use super::*;
-
-    /// A vector register, or an array that stands for one. Every operation used, and no other; the
-    /// implementations are in `crate::simd`.
-    ///
-    /// `max` and `min` return the second operand where one is NaN, so put the operand that may be NaN second.
-    pub trait Vector: Copy {
-        /// Type of a lane.
-        type Scalar: Real;
-        /// Number of lanes; divides the width of a tile, 16.
-        const LANES: usize;
-        fn splat(value: Self::Scalar) -> Self;
-        /// The first `LANES` entries.
-        fn load(from: &[Self::Scalar]) -> Self;
-        /// Into the first `LANES` entries.
-        fn store(self, to: &mut [Self::Scalar]);
-        fn add(self, other: Self) -> Self;
-        fn sub(self, other: Self) -> Self;
-        fn mul(self, other: Self) -> Self;
-        fn div(self, other: Self) -> Self;
-        fn max(self, other: Self) -> Self;
-        fn min(self, other: Self) -> Self;
-        /// `self * factor + addend`, rounded once where the CPU can.
-        fn mul_add(self, factor: Self, addend: Self) -> Self;
-        /// Lane by lane: `yes` where `a <= b`, `no` elsewhere and where one is NaN.
-        fn select_le(a: Self, b: Self, yes: Self, no: Self) -> Self;
-        /// Some lane of `self` is at least the same lane of `other`.
-        fn any_ge(self, other: Self) -> bool;
-        /// Sum of the lanes in a fixed order.
-        fn sum(self) -> Self::Scalar;
-        /// `self` times 2^k, where k is the integer in the low mantissa bits of `shifted`.
-        fn scale_exponent(self, shifted: Self) -> Self;
-        /// (e, m) with `self = m 2^e`, m in [√½, √2), for positive normal lanes.
-        fn exponent_mantissa(self) -> (Self, Self);
-        /// 2^self: 0 below the range of normal numbers (so 2^−∞ = 0), saturating above, NaN for NaN.
-        fn exp2(self) -> Self;
-        /// log₂ of finite lanes ≥ 0: −∞ at 0 and below the smallest normal number, NaN for NaN and +∞.
-        fn log2(self) -> Self;
-    }
-
-    /// How a matrix product treats what its destination holds.
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    pub enum Write {
-        /// Overwrite.
-        Replace,
-        /// Add to it.
-        Add,
-    }
-
-    /// A row-major matrix in a slice, transposed or not, for [`Engine::gemm`].
-    #[derive(Clone, Copy)]
-    pub struct View<'a, T> {
-        pub data: &'a [T],
-        pub rows: usize,
-        pub cols: usize,
-        pub transposed: bool,
-    }
-
-    impl<'a, T> View<'a, T> {
-        /// `data` as rows × cols, row-major.
-        pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
-            View { data, rows, cols, transposed: false }
-        }
-
-        /// Its transpose.
-        pub fn t(self) -> Self {
-            View { transposed: !self.transposed, ..self }
-        }
-    }
-
-    /// What the engine needs of a number and no one outside: vector types and the matrix product. Implemented in
-    /// `crate::simd`.
-    pub trait Engine: Sized + Copy {
-        type Portable: Vector<Scalar = Self>;
-        #[cfg(target_arch = "x86_64")]
-        type Avx2: Vector<Scalar = Self>;
-        #[cfg(target_arch = "x86_64")]
-        type Avx512: Vector<Scalar = Self>;
-        #[cfg(target_arch = "aarch64")]
-        type Neon: Vector<Scalar = Self>;
-
-        /// `out (+)= a b`, all row-major; one thread, no allocation.
-        fn gemm(out: &mut [Self], write: Write, a: View<'_, Self>, b: View<'_, Self>);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Operations on slices of any length. Sums have a fixed order within an instruction set.
 
+use super::isa::dispatch;
 use super::real::Real;
-use super::{Vector, dispatch};
+use super::real::Vector;
 
 dispatch! {
     /// x ← 2^x; the way of tests and benches to [`Vector::exp2`].
@@ -49,7 +50,7 @@ fn map_in_place<V: Vector, F: Map<V>>(x: &mut [V::Scalar]) {
     }
     let rest = &mut x[whole..];
     if !rest.is_empty() {
-        let mut buffer = [V::Scalar::ZERO; super::TILE];
+        let mut buffer = [V::Scalar::ZERO; super::isa::TILE];
         buffer[..rest.len()].copy_from_slice(rest);
         F::of(V::load(&buffer)).store(&mut buffer);
         rest.copy_from_slice(&buffer[..rest.len()]);

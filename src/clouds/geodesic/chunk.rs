@@ -5,7 +5,7 @@ use crate::nn::Pass;
 use crate::pool::join;
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
-use crate::simd::real::sealed::{View, Write};
+use crate::simd::real::{View, Write};
 
 /// Rows of a chunk; only the last of a batch may have fewer.
 pub(crate) const ROWS: usize = 128;

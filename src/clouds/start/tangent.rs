@@ -6,7 +6,7 @@ use crate::clouds::data::dataset::Data;
 use crate::clouds::geodesic::networks::{Architecture, Geodesic};
 use crate::clouds::geodesic::samples::{Samples, lattice};
 use crate::clouds::settings::{Settings, Start};
-use crate::clouds::train::constraint::Earlier;
+use crate::clouds::train::batch::Earlier;
 use crate::clouds::train::state::State;
 use crate::error::{Error, Result};
 use crate::linalg::{eigen, square_root};

@@ -1,10 +1,19 @@
 //! A part of a step's batch.
 
-use super::constraint::Earlier;
 use crate::clouds::geodesic::chunk::Chunk;
+use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::geodesic::spectrum::Spectrum;
 use crate::simd::real::Real;
+
+/// A finished component as the later ones see it.
+#[derive(Clone, Debug)]
+pub struct Earlier<T> {
+    /// φ and f.
+    pub geodesic: Geodesic<T>,
+    /// Its stored interval.
+    pub interval: Interval,
+}
 
 /// u and v of an earlier component, rows × d.
 #[derive(Clone, Debug)]

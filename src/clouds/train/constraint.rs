@@ -1,20 +1,10 @@
 //! How later components stay tied to the earlier ones: the intersection term I and the orthogonality term O (D8).
 
-use super::batch::{Images, Work};
+use super::batch::{Earlier, Images, Work};
 use crate::clouds::geodesic::chunk::Chunk;
 use crate::clouds::geodesic::interval::{End, Interval};
-use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::settings::{Orthogonality, Settings};
 use crate::simd::real::{Real, dot};
-
-/// A finished component as the later ones see it.
-#[derive(Clone, Debug)]
-pub struct Earlier<T> {
-    /// φ and f.
-    pub geodesic: Geodesic<T>,
-    /// Its stored interval.
-    pub interval: Interval,
-}
 
 /// Means over x ~ ρ for one earlier component with velocity h, g being the new one.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Who takes the steps of a training: this engine on the CPU, or a device.
 
-use super::constraint::Earlier;
+use super::batch::Earlier;
 use super::state::State;
 use super::step::{Outcome, Stepper};
 use crate::cancel::Cancel;

@@ -1,8 +1,9 @@
 //! Chains of solves on a GPU, in lock step: each round answers the present problem of every chain, all of one size in one
 //! launch. Twin: `ot::Cpu`, which follows one chain after the other.
 
+use super::device::Device;
+use super::memory::Buffer;
 use super::sinkhorn::{Clouds, Size, Solver, Start};
-use super::{Buffer, Device};
 use crate::cancel::Cancel;
 use crate::clouds::{Model, Projector};
 use crate::error::Result;

@@ -1,7 +1,9 @@
 //! The draws of a step on the device: x ~ ρ, the measures of the step, y ~ ν_i and their ε (Algorithm 1, lines 3
 //! and 4): those of the CPU, x up to the last digit of f32, since a GPU's log, sin and cos are not the CPU's.
 
-use super::{Buffer, Device, Grid};
+use super::device::Device;
+use super::launch::Grid;
+use super::memory::Buffer;
 use crate::clouds::shared::{Data, ROWS, Rule, rule_in};
 use crate::clouds::{Sampling, Settings};
 use crate::error::Result;

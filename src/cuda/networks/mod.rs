@@ -13,7 +13,9 @@ mod tests;
 
 pub(crate) use weights::{Evaluator, Weights};
 
-use super::{Buffer, Device, Grid};
+use super::device::Device;
+use super::launch::Grid;
+use super::memory::Buffer;
 use crate::clouds::geodesic::spectrum::{DIRECT, LANCZOS, lanczos_start};
 use crate::clouds::{Architecture, State};
 use crate::error::{Error, Result};

@@ -3,7 +3,9 @@
 use super::layout::{stored, table};
 use super::{Rows, THREADS, blocks};
 use crate::clouds::{Architecture, Geodesic};
-use crate::cuda::{Buffer, Device, Grid};
+use crate::cuda::device::Device;
+use crate::cuda::launch::Grid;
+use crate::cuda::memory::Buffer;
 use crate::error::{Error, Result};
 use cudarc::driver::CudaViewMut;
 

@@ -1,7 +1,7 @@
 //! One divergence on a GPU, with all that `ot::divergence` finds.
 
 use super::{Clouds, Size, Solver, Start};
-use crate::cuda::Device;
+use crate::cuda::device::Device;
 use crate::error::Result;
 use crate::ot::{self, Divergence, Points, Potentials, Sinkhorn, Status};
 

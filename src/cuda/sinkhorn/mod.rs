@@ -7,8 +7,9 @@ mod tests;
 
 pub use divergence::divergence;
 
+use super::device::Device;
+use super::launch::{Grid, Parameter};
 use super::memory::Buffer;
-use super::{Device, Grid, Parameter};
 use crate::error::Result;
 use crate::ot::{Report, Sinkhorn, Status};
 use cudarc::driver::{CudaView, CudaViewMut, DeviceRepr};

@@ -7,7 +7,9 @@ mod update;
 pub(crate) use progress::Progress;
 pub(crate) use update::{Solved, Update};
 
-use super::{Buffer, Device, Grid};
+use super::device::Device;
+use super::launch::Grid;
+use super::memory::Buffer;
 use crate::clouds::{Orthogonality, Settings};
 use crate::error::Result;
 

@@ -1,7 +1,8 @@
 //! Where a training stands on the device: steps done, times and their optimiser, and what the last steps saw.
 
 use crate::clouds::{Outcome, State};
-use crate::cuda::{Buffer, Device};
+use crate::cuda::device::Device;
+use crate::cuda::memory::Buffer;
 use crate::error::Result;
 
 /// Numbers of an outcome, in the order of `kernels/times.cu`.

@@ -4,7 +4,9 @@ use super::progress::{NUMBERS, Progress};
 use super::{THREADS, Terms};
 use crate::clouds::shared::{LONGEST, MEETING_RATE};
 use crate::clouds::{Schedule, Settings, TimeUpdate};
-use crate::cuda::{Buffer, Device, Grid, Parameter};
+use crate::cuda::device::Device;
+use crate::cuda::launch::{Grid, Parameter};
+use crate::cuda::memory::Buffer;
 use crate::error::Result;
 use cudarc::driver::DeviceRepr;
 

@@ -2,11 +2,13 @@
 //! reads back what the steps saw, every few steps, and the state where it is asked for. Twin: `gpca::step::Stepper`.
 
 use super::batch::Rounds;
+use super::device::Device;
 use super::draw::{Sampler, Sources};
+use super::graph::Graph;
+use super::memory::Buffer;
 use super::networks::{Evaluator, Networks, Weights};
 use super::sinkhorn::{Clouds, Size, Solver, Start};
 use super::terms::{Batch, Cotangents, Progress, Solved, Terms, Tie, Update};
-use super::{Buffer, Device, Graph};
 use crate::clouds::shared::{Course, Cpu, Engine, REPORT_EVERY, Steps};
 use crate::clouds::{Fit, Outcome, State};
 use crate::error::{Error, Result};

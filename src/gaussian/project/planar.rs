@@ -1,6 +1,9 @@
 //! The one-dimensional search for d = 2, in closed form up to a scalar Newton iteration.
 
-use super::time_search::within;
+/// t, or the end of [low, high] beyond which it lies. Bounds that are no numbers bound nothing, unlike those of `clamp`.
+pub(crate) fn within(t: f64, low: f64, high: f64) -> f64 {
+    t.max(low).min(high)
+}
 
 /// For 2 × 2 matrices `max ⟨M, Q⟩` over rotations is the length of `(m₁₁ + m₂₂, m₂₁ − m₁₂)`, so that
 /// `g(t) = x₂t² + 2ct − 2|p + tω|` for two vectors of the plane.

@@ -15,10 +15,3 @@ mod tensors;
 pub use any::AnyModel;
 pub use checkpoint::{CHECKPOINT_FILE, CheckpointFacts};
 pub use lock::CheckpointLock;
-
-/// Version of the files. A reader refuses another major version and reads every minor one.
-const FORMAT: &str = "1.1";
-
-/// The sentence about units that every file carries.
-const COST: &str =
-    "squared Euclidean |x - y|^2 without 1/2; OT_eps = min <P,C> + eps KL(P|ab); S = OT(x,y) - OT(x,x)/2 - OT(y,y)/2";

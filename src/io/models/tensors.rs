@@ -1,8 +1,7 @@
 //! Named arrays and one JSON document, to bytes and back.
 
-use super::{COST, FORMAT};
 use crate::error::{Error, Result};
-use crate::io::write_atomic;
+use crate::io::write::write_atomic;
 use crate::nn::Adam;
 use crate::simd::real::{Real, cast, widen};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize};
@@ -12,6 +11,13 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
+
+/// Version of the files. A reader refuses another major version and reads every minor one.
+const FORMAT: &str = "1.1";
+
+/// The sentence about units that every file carries.
+const COST: &str =
+    "squared Euclidean |x - y|^2 without 1/2; OT_eps = min <P,C> + eps KL(P|ab); S = OT(x,y) - OT(x,x)/2 - OT(y,y)/2";
 
 /// A place for an array: parameters in the precision of the fit, or numbers in f64.
 pub(crate) enum Slot<'a, T> {

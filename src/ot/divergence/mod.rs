@@ -1,5 +1,6 @@
 //! The Sinkhorn divergence and its gradient.
 
-pub(crate) mod f64_fallback;
+pub(crate) mod precision;
+pub(crate) mod problem;
 pub(crate) mod solver;
 pub(crate) mod workspace;

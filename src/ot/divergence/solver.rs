@@ -1,21 +1,13 @@
 //! The Sinkhorn divergence and its gradient.
 
-use super::workspace::{Divergences, Guess, Task};
+use super::precision::Divergences;
+use super::problem::{Guess, Potentials, Task};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::ot::epsilon::{Epsilon, both};
 use crate::ot::points::Points;
 use crate::ot::{Report, Sinkhorn, Status};
 use crate::simd::real::Real;
-
-/// Dual potentials of OT_ε(x, y), in the units of the cost and the order of the points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Potentials<T> {
-    /// One a point of x.
-    pub f: Vec<T>,
-    /// One a point of y.
-    pub g: Vec<T>,
-}
 
 /// A Sinkhorn divergence with all that was found on the way.
 #[derive(Clone, Debug)]

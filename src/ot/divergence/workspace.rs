@@ -1,15 +1,13 @@
 //! The solves of a divergence and the memory that they keep.
 
-use super::f64_fallback::{Wide, beyond, rest};
-use super::solver::Potentials;
+use super::problem::{Guess, Potentials, Task, Value};
 use crate::cancel::Cancel;
-use crate::error::Result;
 use crate::ot::kernel::cloud::Cloud;
-use crate::ot::kernel::softmin::WORTH;
+use crate::ot::kernel::row_parts::WORTH;
 use crate::ot::points::{Points, mean_into};
+use crate::ot::settings::{Report, Sinkhorn, Status};
 use crate::ot::sinkhorn::problem::Pair;
 use crate::ot::sinkhorn::solver::{Solve, Stop};
-use crate::ot::{Report, Sinkhorn, Status};
 use crate::pool::join;
 use crate::simd::Isa;
 use crate::simd::real::Real;
@@ -25,38 +23,9 @@ const NEAR: f64 = 0.25;
 /// An error of so many roundings is as low as it gets.
 const LEAST: f64 = 256.0;
 
-/// The three OT terms.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Value {
-    pub xy: f64,
-    pub xx: f64,
-    pub yy: f64,
-}
-
-/// Where solves of (x, y) and (x, x) begin.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Guess<'a, T> {
-    /// At the solution of a coarser problem.
-    Coarse,
-    /// At the last solution, of clouds whose points moved a little, with the same ε; else as `Coarse`.
-    Kept,
-    /// At these potentials g, in units of the cost.
-    Given(&'a [T]),
-}
-
-/// What is to be solved, and how.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Task<'a, T> {
-    pub x: &'a Points<T>,
-    pub y: &'a Points<T>,
-    pub epsilon: f64,
-    pub settings: &'a Sinkhorn,
-    pub start: Guess<'a, T>,
-}
-
 /// Solves between clouds of about the same size, with the memory they keep from one to the next.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Divergences<T> {
+pub(crate) struct Workspace<T> {
     x: Cloud<T>,
     y: Cloud<T>,
     cross: Solve<T>,
@@ -72,52 +41,40 @@ pub(crate) struct Divergences<T> {
     centre: Vec<f64>,
     /// Length of a unit of the scaled coordinates; its square is ε ln 2.
     unit: f64,
-    /// The same in f64, for problems where the digits of `T` end, and whether the last one was such a problem.
-    wide: Option<Box<Wide>>,
-    widened: bool,
 }
 
-impl<T: Real> Divergences<T> {
+/// The digits of `T` end before the exponents of a problem do, or before its tolerance: what was spent on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutOfDigits(pub Option<Report>);
+
+/// Rounding of the mean exponent, in bits, beyond which f32 does not find its way: potentials that differ by less are all the same.
+const MOST: f64 = 0.1;
+
+/// Whether the digits of f32 end before the exponents of this problem do. Those of f64 are enough for all that f32 can hold.
+fn check_digits<T: Real>(pair: Pair<'_, T>) -> Result<(), OutOfDigits> {
+    let half = 0.5 * T::EPSILON.to_f64();
+    if half > f64::EPSILON && half * pair.mean_exponent() > MOST { Err(OutOfDigits(None)) } else { Ok(()) }
+}
+
+/// Whether a solve in f32 came to the end of its digits before it came to its tolerance, with iterations left.
+fn check_rest<T: Real>(report: Report, settings: &Sinkhorn) -> Result<(), OutOfDigits> {
+    let ended = T::EPSILON.to_f64() > f64::EPSILON && report.status == Status::Rounding;
+    if ended && report.iterations < settings.max_iterations { Err(OutOfDigits(Some(report))) } else { Ok(()) }
+}
+
+impl<T: Real> Workspace<T> {
     /// Solves end once this token is set, and what they report then is not meaningful.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
-        let Divergences { cross, own, target, wide, .. } = self;
+        let Workspace { cross, own, target, .. } = self;
         [cross, own, target].into_iter().for_each(|solve| solve.cancel.clone_from(cancel));
-        if let Some(wide) = wide {
-            wide.cancel_by(cancel);
-        }
     }
 
-    pub(crate) fn cancelled(&self) -> Result<()> {
-        self.cross.cancel.check()
+    pub fn cancel(&self) -> &Cancel {
+        &self.cross.cancel
     }
 
-    /// The task for f64. It has kept the potentials of its last solve, which is that of another chain unless the last solve here was
-    /// in f64; what starts from those would depend on which worker solved what before.
-    fn wide_task<'a>(&self, task: Task<'a, T>) -> Task<'a, T> {
-        match task.start {
-            Guess::Kept if !self.widened => Task { start: Guess::Coarse, ..task },
-            _ => task,
-        }
-    }
-
-    /// The same solves in f64.
-    fn widen(&mut self) -> &mut Wide {
-        let wide = self.wide.get_or_insert_default();
-        wide.cancel_by(&self.cross.cancel);
-        wide
-    }
-
-    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). The worse of both reports.
-    pub fn gradient(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
-        self.solve(task, gradient, false)
-    }
-
-    /// [`Divergences::gradient`] and the solve of (y, y) for the value, side by side. The worst of the three reports.
-    pub fn all(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
-        self.solve(task, gradient, true)
-    }
-
-    pub(crate) fn solve(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Report {
+    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5); with `value` also (y, y), side by side. The worst of the reports.
+    pub fn solve(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Result<Report, OutOfDigits> {
         let Task { x, y, epsilon, settings, start } = task;
         let (n, m, d) = (x.len(), y.len(), x.dim());
         let unit = (epsilon * std::f64::consts::LN_2).sqrt();
@@ -130,15 +87,11 @@ impl<T: Real> Divergences<T> {
         let (isa, memory) = (Isa::best(), settings.kernel_memory);
         let (centre, factor) = (&self.centre[..], 1.0 / unit);
         join(n * m >= 1 << 14, || self.x.set(x, centre, factor), || self.y.set(y, centre, factor));
-        let wide_task = self.wide_task(task);
-        self.widened = beyond(Pair { isa, x: &self.x, y: &self.y });
-        if self.widened {
-            self.sound = false;
-            return self.widen().solve(wide_task, gradient, value);
-        }
+        self.sound = false;
+        check_digits(Pair { isa, x: &self.x, y: &self.y })?;
         self.cross_means.resize(n * d, T::ZERO);
         self.own_means.resize(n * d, T::ZERO);
-        let Divergences { x: cx, y: cy, cross, own, target, cross_means, own_means, kept_g, own_kept, .. } = self;
+        let Workspace { x: cx, y: cy, cross, own, target, cross_means, own_means, kept_g, own_kept, .. } = self;
         let worth = (1 << 14..WORTH).contains(&(n * m));
         let (cx, cy) = (&*cx, &*cy);
         let (pair, own_pair) = (Pair { isa, x: cx, y: cy }, Pair { isa, x: cx, y: cx });
@@ -204,17 +157,13 @@ impl<T: Real> Divergences<T> {
         }
         let report = cross_report.and(own_report);
         let all = target_report.map_or(report, |target| report.and(target));
-        if let Some(rest) = rest::<T>(all, settings) {
-            self.widened = true;
-            self.sound = false;
-            return all.before(self.widen().solve(Task { settings: &rest, ..wide_task }, gradient, value));
-        }
+        check_rest::<T>(all, settings)?;
         self.sound = report.status != Status::Diverged;
-        all
+        Ok(all)
     }
 
     /// OT_ε(x, y) alone.
-    pub fn cross_term(&mut self, task: Task<'_, T>) -> (f64, Report) {
+    pub fn cross_term(&mut self, task: Task<'_, T>) -> Result<(f64, Report), OutOfDigits> {
         let Task { x, y, epsilon, settings, start } = task;
         let unit = (epsilon * std::f64::consts::LN_2).sqrt();
         let kept = self.sound && self.unit == unit && self.kept_g.len() == y.len();
@@ -225,47 +174,33 @@ impl<T: Real> Divergences<T> {
         self.y.set(y, &self.centre, 1.0 / unit);
         let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
         let (pair, memory) = (Pair { isa: Isa::best(), x: &self.x, y: &self.y }, settings.kernel_memory);
-        let wide_task = self.wide_task(task);
-        self.widened = beyond(pair);
-        if self.widened {
-            self.sound = false;
-            return self.widen().cross_term(wide_task);
-        }
+        self.sound = false;
+        check_digits(pair)?;
         let report = match start {
             Guess::Given(g) => self.cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
             Guess::Kept if kept => self.cross.warm(pair, memory, stop, &self.kept_g, 1.0),
             _ => self.cross.cross(pair, memory, stop),
         };
-        if let Some(rest) = rest::<T>(report, settings) {
-            self.widened = true;
-            self.sound = false;
-            let (value, more) = self.widen().cross_term(Task { settings: &rest, ..wide_task });
-            return (value, report.before(more));
-        }
+        check_rest::<T>(report, settings)?;
         self.cross.problem.unsorted(&self.y.order, &self.cross.beta, &mut self.kept_g);
         // (x, x) was not solved.
         self.own_kept.clear();
         self.sound = report.status != Status::Diverged;
-        (self.ot(&self.cross, &self.x, &self.y), report)
+        Ok((self.ot(&self.cross, &self.x, &self.y), report))
     }
 
     /// OT_ε(y, y) alone.
-    pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
+    pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> Result<(f64, Report), OutOfDigits> {
         self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
         self.centre.resize(y.dim(), 0.0);
         mean_into(y, &mut self.centre);
         self.y.set(y, &self.centre, 1.0 / self.unit);
         let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
         let pair = Pair { isa: Isa::best(), x: &self.y, y: &self.y };
-        if beyond(pair) {
-            return self.widen().own_term(y, epsilon, settings);
-        }
+        check_digits(pair)?;
         let report = self.target.symmetric(pair, settings.kernel_memory, stop, None);
-        if let Some(rest) = rest::<T>(report, settings) {
-            let (value, more) = self.widen().own_term(y, epsilon, &rest);
-            return (value, report.before(more));
-        }
-        (self.ot(&self.target, &self.y, &self.y), report)
+        check_rest::<T>(report, settings)?;
+        Ok((self.ot(&self.target, &self.y, &self.y), report))
     }
 
     fn ot(&self, solve: &Solve<T>, x: &Cloud<T>, y: &Cloud<T>) -> f64 {
@@ -273,32 +208,18 @@ impl<T: Real> Divergences<T> {
         self.unit * self.unit * (a + b)
     }
 
-    /// (OT_ε(x, y), OT_ε(x, x)) of the last [`Divergences::gradient`].
+    /// (OT_ε(x, y), OT_ε(x, x)) of the last [`Workspace::solve`].
     pub fn cross_terms(&self) -> (f64, f64) {
-        if let Some(wide) = self.wide() {
-            return wide.cross_terms();
-        }
         (self.ot(&self.cross, &self.x, &self.y), self.ot(&self.own, &self.x, &self.x))
     }
 
-    /// The OT terms of the last solves; `yy` is that of the last [`Divergences::all`].
+    /// The OT terms of the last solves; `yy` is that of the last one with `value`.
     pub fn value(&self) -> Value {
-        if let Some(wide) = self.wide() {
-            return wide.value();
-        }
         let (xy, xx) = self.cross_terms();
         Value { xy, xx, yy: self.ot(&self.target, &self.y, &self.y) }
     }
 
-    /// Where the last solve was done in f64.
-    fn wide(&self) -> Option<&Divergences<f64>> {
-        self.wide.as_deref().filter(|_| self.widened).map(Wide::solver)
-    }
-
     pub(crate) fn potentials(&mut self) -> Potentials<T> {
-        if let Some(wide) = self.wide.as_deref_mut().filter(|_| self.widened) {
-            return wide.potentials();
-        }
         let pair = Pair { isa: Isa::best(), x: &self.x, y: &self.y };
         let Solve { problem, beta, .. } = &mut self.cross;
         let (f, g) = problem.potentials(pair, beta);
@@ -313,11 +234,6 @@ impl<T: Real> Divergences<T> {
 }
 
 impl Report {
-    /// What was found after this led to nothing.
-    fn before(self, found: Report) -> Report {
-        Report { iterations: self.iterations + found.iterations, ..found }
-    }
-
     /// After a solve was taken on to `more` than was asked for: whether its error is lower now. None, and nothing done, if it was low
     /// enough or no iterations are left.
     fn go_on(&mut self, more: Stop, refine: impl FnOnce(Stop) -> Report) -> Option<bool> {
@@ -337,39 +253,4 @@ fn distance<T: Real>(x: &Cloud<T>, own: &[T], cross: &[T]) -> f64 {
     let rows = own.chunks_exact(x.d).zip(cross.chunks_exact(x.d)).zip(&x.weights);
     let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(&a, &b)| (a - b).to_f64().powi(2)).sum::<f64>();
     rows.map(|((a, b), w)| w.to_f64() * square(a, b)).sum::<f64>().sqrt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ot::Epsilon;
-    use crate::rng::{Purpose, Stream};
-
-    /// A chain of solves does not know what its memory has solved before, in f64 either.
-    #[test]
-    fn a_chain_starts_from_its_own_potentials() {
-        let points = |index: u32| {
-            let mut stream = Stream::new(5, Purpose::Sample, [index, 0, 0]);
-            let coords: Vec<f32> = (0..120).map(|_| stream.normal() as f32).collect();
-            Points::uniform(&coords, 2).unwrap()
-        };
-        let settings = |tolerance| Sinkhorn { epsilon: Epsilon::Fixed(0.1), tolerance, ..Sinkhorn::default() };
-        // f32 reaches the first tolerance and not the second.
-        let (easy, hard) = (settings(1e-2), settings(1e-9));
-        let mut gradient = vec![0.0; 120];
-        let (x, y) = (points(1), points(2));
-        let mut solve = |memory: &mut Divergences<f32>, x: &Points<f32>, settings: &Sinkhorn, start| {
-            let report = memory.gradient(Task { x, y: &y, epsilon: 0.1, settings, start }, &mut gradient);
-            (report, gradient.clone(), memory.widened)
-        };
-        let (mut fresh, mut used) = (Divergences::default(), Divergences::default());
-        assert!(solve(&mut used, &points(3), &hard, Guess::Coarse).2);
-        for (settings, start, wide) in
-            [(&easy, Guess::Coarse, false), (&hard, Guess::Kept, true), (&hard, Guess::Kept, true)]
-        {
-            let [a, b] = [&mut fresh, &mut used].map(|memory| solve(memory, &x, settings, start));
-            assert_eq!(a, b);
-            assert_eq!(a.2, wide);
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Moments of the rows of a kernel in tiles: its products with several vectors at once.
 
-use super::cloud::ROWS;
-use super::tiles::{Source, Tiles, VALUES, group_tiles};
+use super::cloud::{ROWS, VALUES};
+use super::tiles::{Source, Tiles, group_tiles};
 use crate::simd::real::Real;
 use crate::simd::{TILE, Vector, dispatch};
 use std::ops::Range;

@@ -8,6 +8,8 @@ use crate::simd::{Isa, TILE, padded, slices};
 
 /// Rows of a tile.
 pub(crate) const ROWS: usize = 4;
+/// Values of a tile of the kernel: [`ROWS`] rows, [`TILE`] columns.
+pub(crate) const VALUES: usize = ROWS * TILE;
 /// Points of a leaf that becomes one point of the coarser cloud.
 const LEAF: usize = 8;
 

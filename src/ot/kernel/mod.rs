@@ -1,8 +1,11 @@
 //! The Gibbs kernel of two clouds: stored in tiles where an entry can matter, or streamed.
 
 pub(crate) mod apply;
+pub(crate) mod boxes;
 pub(crate) mod cloud;
 pub(crate) mod cost_cache;
+pub(crate) mod cost_rows;
+pub(crate) mod row_parts;
 pub(crate) mod softmin;
 pub(crate) mod tiled_kernel;
 pub(crate) mod tiles;

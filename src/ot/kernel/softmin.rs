@@ -1,7 +1,8 @@
 //! Rows of softmins (D9), streamed: nothing of size n × m is kept.
 
 use super::cloud::Cloud;
-use super::cost_cache::{Rows, read_row};
+use super::cost_rows::{Rows, read_row};
+use super::row_parts::{PARTS, WORTH, part};
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
@@ -159,18 +160,6 @@ fn lanes_max<V: Vector>(v: V) -> V::Scalar {
     let mut lanes = [V::Scalar::ZERO; crate::simd::TILE];
     v.store(&mut lanes);
     lanes[..V::LANES].iter().fold(V::Scalar::from_f64(f64::NEG_INFINITY), |a, &b| if b > a { b } else { a })
-}
-
-/// Rows are cut in this many parts whatever the number of workers, so that sums have one order.
-pub(crate) const PARTS: usize = 8;
-/// From this many kernel entries on, parts go to different workers. Below, the three problems of a divergence do: a worker
-/// that waits for its parts takes up another solve and is late for its own.
-pub(crate) const WORTH: usize = 1 << 22;
-
-/// Rows of part `k` of `n`.
-pub(crate) fn part(n: usize, k: usize) -> Range<usize> {
-    let rows = n.div_ceil(PARTS).next_multiple_of(super::cloud::ROWS);
-    (k * rows).min(n)..((k + 1) * rows).min(n)
 }
 
 /// Length of a buffer for rows over the points of y.

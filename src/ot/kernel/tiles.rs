@@ -1,16 +1,13 @@
 //! Tiles of the kernel, 4 rows × 16 columns, for a range of rows, and the passes over them. Tiles are stored once, or
 //! computed anew for each group of four rows within a pass.
 
-use super::cloud::{Cloud, ROWS};
+use super::boxes::Boxes;
+use super::cloud::{Cloud, ROWS, VALUES};
 use super::cost_cache::{Limits, MANY, Squares, add_squares, group_squares};
-use super::tiled_kernel::Boxes;
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
 use crate::simd::{TILE, Vector, dispatch};
 use std::ops::Range;
-
-/// Values of a tile.
-pub(crate) const VALUES: usize = ROWS * TILE;
 
 /// What the exponents `F_i + G_j − |x_i − y_j|²` are made of.
 #[derive(Clone, Copy)]

@@ -1,7 +1,8 @@
 //! The loss of one step and its gradient (Algorithm 1, lines 4–7; D6–D8).
 
+use super::batch::Earlier;
 use super::batch::Work;
-use super::constraint::{Constraint, Earlier};
+use super::constraint::Constraint;
 use super::state::{Gradient, State, Visit};
 use super::visits::Visits;
 use crate::cancel::Cancel;

@@ -140,7 +140,7 @@ fn a_recorded_step_is_the_step() {
         let mut expected = start.clone();
         p.networks.download(&mut expected).unwrap();
         p.networks.upload(&start).unwrap();
-        let mut graph = crate::cuda::Graph::capture(&device, |_| step(&mut p.networks)).unwrap();
+        let mut graph = crate::cuda::graph::Graph::capture(&device, |_| step(&mut p.networks)).unwrap();
         (0..3).for_each(|_| graph.launch().unwrap());
         let mut got = start.clone();
         p.networks.download(&mut got).unwrap();

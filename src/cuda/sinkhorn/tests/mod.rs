@@ -4,7 +4,8 @@ mod barrier;
 mod hard;
 
 use super::*;
-use crate::cuda::{Graph, divergence};
+use crate::cuda::divergence;
+use crate::cuda::graph::Graph;
 use crate::ot::{Divergence, Epsilon, Points};
 use crate::rng::{Purpose, Stream};
 use wgpca_emulator::{Order, session};

@@ -5,7 +5,7 @@ mod both;
 use super::*;
 use crate::clouds::shared::Interval;
 use crate::clouds::{Schedule, TimeUpdate};
-use crate::cuda::Graph;
+use crate::cuda::graph::Graph;
 use crate::cuda::sinkhorn::DIVERGED;
 use both::{Both, close};
 use wgpca_emulator::{Order, configure};

@@ -4,7 +4,7 @@
 //! `g(t) = x₂t² + 2ct − 2f(t)` up to a constant: a parabola less a convex function. It may have a second local minimum,
 //! as a rule at an end of the interval. `½g'(t) = x₂t + c − f'(t)`.
 
-use super::planar::Plane;
+use super::planar::{Plane, within};
 use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
 
@@ -31,11 +31,6 @@ pub(crate) struct Projector {
     size: f64,
     /// Whether a decomposition near the next one is at hand.
     warm: bool,
-}
-
-/// t, or the end of [low, high] beyond which it lies. Bounds that are no numbers bound nothing, unlike those of `clamp`.
-pub(crate) fn within(t: f64, low: f64, high: f64) -> f64 {
-    t.max(low).min(high)
 }
 
 /// Values at a time: f, f', f''.

@@ -1,6 +1,7 @@
 //! Kept distances against naive ones, and all that reads them against what computes them anew.
 
 use super::*;
+use crate::ot::kernel::cost_rows::{Rows, read_row};
 use crate::ot::kernel::tiled_kernel::Kernel;
 use crate::ot::kernel::tiles::Kind;
 use crate::ot::sinkhorn::problem::tests::cloud;

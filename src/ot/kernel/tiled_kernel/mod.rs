@@ -3,44 +3,16 @@
 //! budget of memory, else computed anew in each pass, group of rows by group of rows.
 
 use super::apply::moment_rows;
-use super::cloud::{Cloud, ROWS};
-use super::cost_cache::{MANY, Rows};
-use super::softmin::{PARTS, WORTH, part};
-use super::tiles::{
-    Exponents, Kind, Source, Tiles, VALUES, all_squares, build_rows, count_rows, patch_rows, sweep_rows, tiny,
-};
+use super::boxes::Boxes;
+use super::cloud::{Cloud, ROWS, VALUES};
+use super::cost_cache::MANY;
+use super::cost_rows::Rows;
+use super::row_parts::{PARTS, WORTH, part};
+use super::tiles::{Exponents, Kind, Source, Tiles, all_squares, build_rows, count_rows, patch_rows, sweep_rows, tiny};
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
-use crate::simd::{Isa, TILE, padded, slices};
+use crate::simd::{Isa, TILE, slices};
 use std::ops::Range;
-
-/// Bounding boxes of runs of points, axis after axis.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Boxes<T> {
-    pub(crate) padded: usize,
-    pub(crate) low: Vec<T>,
-    pub(crate) high: Vec<T>,
-}
-
-impl<T: Real> Boxes<T> {
-    /// Of every `run` points; a run without points is a box at 0.
-    pub fn set(&mut self, cloud: &Cloud<T>, run: usize) {
-        self.padded = padded(cloud.n.div_ceil(run));
-        for side in [&mut self.low, &mut self.high] {
-            side.clear();
-            side.resize(self.padded * cloud.d, T::ZERO);
-        }
-        for k in 0..cloud.d {
-            for (b, points) in cloud.axis(k)[..cloud.n].chunks(run).enumerate() {
-                let mut ends = (points[0], points[0]);
-                for &v in points {
-                    ends = (if v < ends.0 { v } else { ends.0 }, if v > ends.1 { v } else { ends.1 });
-                }
-                (self.low[k * self.padded + b], self.high[k * self.padded + b]) = ends;
-            }
-        }
-    }
-}
 
 /// The kernel of a pair of clouds.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,8 @@
 use self::product::product_means;
 use super::vector_ops::{FAINT, Rise, column_error, minus_log2, rise, scaled_weights};
 use crate::ot::kernel::cloud::Cloud;
-use crate::ot::kernel::softmin::{PARTS, Part, Side, softmin};
+use crate::ot::kernel::row_parts::PARTS;
+use crate::ot::kernel::softmin::{Part, Side, softmin};
 use crate::ot::kernel::tiled_kernel::Kernel;
 use crate::ot::kernel::tiles::{Exponents, Kind, cut};
 use crate::simd::Isa;

@@ -1,9 +1,15 @@
 //! What a solve makes of its errors: that it gets nowhere, or that rounding alone is left.
 
-use super::Stop;
-use crate::ot::Report;
+use crate::ot::settings::Report;
 use crate::ot::sinkhorn::problem::Pair;
 use crate::simd::real::Real;
+
+/// When a solve ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stop {
+    pub tolerance: f64,
+    pub max_iterations: usize,
+}
 
 /// Iterations within which the error must halve, else a solve gets nowhere. Solves of shapes at 0.01 and 0.005 E|y − y'|² never
 /// wait that long.

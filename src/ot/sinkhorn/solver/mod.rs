@@ -1,6 +1,7 @@
 //! The solves of a Sinkhorn divergence: the loop, its start, the symmetric problem.
 
 use self::annealing::Rungs;
+pub(crate) use self::convergence::Stop;
 use self::convergence::{Floor, Watch};
 use self::newton::Newton;
 use super::anderson::{LARGEST, Mixing};
@@ -9,15 +10,8 @@ use crate::cancel::Cancel;
 use crate::ot::kernel::cloud::Cloud;
 use crate::ot::kernel::cost_cache::MANY;
 use crate::ot::kernel::tiles::Kind;
-use crate::ot::{Report, Status};
+use crate::ot::settings::{Report, Status};
 use crate::simd::real::Real;
-
-/// When a solve ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stop {
-    pub tolerance: f64,
-    pub max_iterations: usize,
-}
 
 /// Points below which a cloud has no coarser one.
 const SMALLEST: usize = 128;

@@ -11,7 +11,7 @@
 //! enough (Armijo); μ grows where it had to be halved, and falls where it had not. All of it is in f64. The undamped step is that of
 //! Brauer, Clason, Lorenz and Wirth, "A Sinkhorn–Newton method for entropic optimal transport" (2017).
 
-use super::Stop;
+use super::convergence::Stop;
 use crate::cancel::Cancel;
 use crate::ot::sinkhorn::problem::Pair;
 use crate::simd::real::Real;

@@ -1,16 +1,16 @@
 //! Projecting measures on a fitted model: times, residuals, scores, costs.
 
-use super::evaluate::Measures;
-use super::explained::{Projected, Share, Yardstick};
-use super::time_errors::TimeError;
-use super::time_search::Foot;
+use super::project::evaluate::Measures;
+use super::project::explained::{Projected, Share, Yardstick};
+use super::project::time_errors::TimeError;
+use super::project::time_search::Foot;
 use crate::cancel::Cancel;
 use crate::clouds::data::dataset::{epsilon, same_dimension};
 use crate::clouds::data::source::{Source, canonical};
 use crate::clouds::model::Model;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::{Points, Solves, Status};
+use crate::ot::{self, Points, Solves, Status};
 use crate::simd::real::Real;
 
 /// Where a measure projects on one component.
@@ -54,6 +54,41 @@ pub struct Evaluation {
 pub struct Projector<'a, T> {
     model: &'a Model<T>,
     solves: Box<dyn Solves<T>>,
+}
+
+impl<T: Real> Model<T> {
+    /// Projects measures on every component: for each measure, one projection a component. The result for a measure
+    /// does not depend on the others, nor on the order of its points. Runs over the workers of the
+    /// [`Pool`](crate::Pool) in which it is called.
+    ///
+    /// # Errors
+    /// [`Error::Points`] if a measure does not live in the model's space, [`Error::Parameter`] if there is none.
+    pub fn transform(&self, measures: &[Measure]) -> Result<Vec<Vec<Projection>>> {
+        self.on_cpu().transform(measures)
+    }
+
+    /// How far measures lie from the model: for each, the sum over the components of the residual of its projection
+    /// (S_ε, a squared distance). Large scores are outliers.
+    ///
+    /// # Errors
+    /// As [`Model::transform`].
+    pub fn score(&self, measures: &[Measure]) -> Result<Vec<f64>> {
+        self.on_cpu().score(measures)
+    }
+
+    /// What every component explains of the variation of these measures, over draws of at most `points` points. Measures
+    /// of equal weights count as samples: they are drawn from without replacement, halves against halves. Where weights
+    /// differ the measure is what is meant, and draws are with replacement. The seed of the draws is [`Model::seed`].
+    ///
+    /// # Errors
+    /// As [`Model::transform`], and [`Error::Parameter`] for fewer than two points.
+    pub fn evaluate(&self, measures: &[Measure], points: usize) -> Result<Evaluation> {
+        self.on_cpu().evaluate(measures, points)
+    }
+
+    pub(crate) fn on_cpu(&self) -> Projector<'_, T> {
+        Projector::new(self, Box::new(ot::Cpu::default()))
+    }
 }
 
 impl<'a, T: Real> Projector<'a, T> {

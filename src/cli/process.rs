@@ -1,8 +1,26 @@
-//! Ctrl-C, and the other ways in which a system asks a program to end.
+//! The process: its threads, how it is asked to end, how it ended.
 
+use super::console::Talk;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use wgpca::{Cancel, Error, Result};
+use wgpca::{Cancel, Error, Pool, Result};
+
+/// How a command ended, if not by an error.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    NotConverged,
+    Stopped,
+}
+
+/// At most as many threads as can run at a time: more would wait for each other.
+pub fn pool(threads: usize, talk: Talk) -> Result<Pool> {
+    let most = std::thread::available_parallelism().map_or(1, |n| n.get());
+    if threads > most {
+        talk.say(format!("{threads} threads were asked for, this process may use {most} processors: it takes {most}"));
+    }
+    Pool::new(threads.min(most))
+}
 
 /// A token that is set by Ctrl-C and by SIGTERM from now on; a second one ends the process at once.
 pub fn on_stop() -> Result<Cancel> {

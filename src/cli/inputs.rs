@@ -1,0 +1,87 @@
+//! The measures that a command reads.
+
+use super::args::{Gaussians, Reading};
+use super::console::Talk;
+use super::messages;
+use std::path::PathBuf;
+use wgpca::gaussian::Gaussians as Set;
+use wgpca::io::{GaussianFiles, ReadOptions, read_gaussians};
+use wgpca::{Error, Measure, Result};
+
+/// The measures of the inputs, after a line that says how they were read.
+pub fn read(inputs: &[PathBuf], how: &Reading, talk: Talk) -> Result<Vec<Measure>> {
+    let options = ReadOptions {
+        surface: how.surface,
+        seed: how.surface_seed,
+        columns: how.columns.clone(),
+        weight_column: how.weight_column.clone(),
+        weights_key: how.weights_key.clone(),
+        drop_nan: how.drop_nan,
+        recursive: how.recursive,
+        format: how.format,
+    };
+    let reading = wgpca::io::read(inputs, &options).map_err(messages::reading)?;
+    reading.notices.iter().for_each(|text| talk.say(messages::as_options(text)));
+    reading.warnings.iter().for_each(|text| talk.warn(messages::as_options(text)));
+    talk.say(reading.summary);
+    Ok(reading.measures)
+}
+
+/// The clouds for a model of clouds; what says how Gaussians are read has no place there.
+pub fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, talk: Talk) -> Result<Vec<Measure>> {
+    let Gaussians { from_samples, centred: _, means, measure_weights, names } = gaussians;
+    for (name, given) in [
+        ("from-samples", *from_samples),
+        ("means", means.is_some()),
+        ("measure-weights", measure_weights.is_some()),
+        ("names", names.is_some()),
+    ] {
+        if given {
+            return Err(Error::parameter(name, "the model is one of point clouds; leave this option out"));
+        }
+    }
+    read(inputs, how, talk)
+}
+
+/// The Gaussians of the inputs: covariances, or those of clouds.
+pub fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, talk: Talk) -> Result<Set> {
+    let Gaussians { from_samples, centred, means, measure_weights, names } = gaussians;
+    let files = GaussianFiles { means: means.clone(), weights: measure_weights.clone(), names: names.clone() };
+    if *from_samples {
+        let mut set = Set::from_measures(&read(inputs, how, talk)?)?;
+        if *centred {
+            set = Set::new(set.covariances().to_vec(), set.dim())?.with_names(set.names().to_vec())?;
+        }
+        return files.attach(set);
+    }
+    for (name, given) in [
+        ("surface", how.surface.is_some()),
+        ("columns", how.columns.is_some()),
+        ("weight-column", how.weight_column.is_some()),
+        ("weights-key", how.weights_key.is_some()),
+        ("drop-nan", how.drop_nan),
+        ("recursive", how.recursive),
+        ("format", how.format.is_some()),
+    ] {
+        if given {
+            return Err(Error::parameter(name, "covariances are read, no clouds; leave it out or add --from-samples"));
+        }
+    }
+    match inputs {
+        [file] if !file.is_dir() => read_gaussians(file, &files).map_err(messages::reading),
+        [.., last] => {
+            let problem = "the covariances of all measures stand in one file; for files of points add --from-samples";
+            Err(Error::file(last, "", problem))
+        }
+        [] => Err(Error::parameter("inputs", "no file is given")),
+    }
+}
+
+/// How a run is called after its inputs.
+pub fn title(inputs: &[PathBuf]) -> String {
+    let name =
+        |p: &PathBuf| p.file_stem().map_or_else(|| p.display().to_string(), |s| s.to_string_lossy().into_owned());
+    let names: Vec<String> = inputs.iter().take(3).map(name).collect();
+    let more = inputs.len().saturating_sub(3);
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
+}

@@ -1,0 +1,49 @@
+//! A model that a command works with: its file, its solves, where it projects.
+
+use super::args::Solves;
+use super::device::place;
+use std::path::Path;
+use wgpca::clouds::{Model, Projector};
+use wgpca::io::AnyModel;
+use wgpca::ot::Sinkhorn;
+use wgpca::{DeviceChoice, Error, Measure, Result};
+
+/// A model, of clouds in the precision of the engine's fits.
+pub fn load(path: &Path) -> Result<AnyModel<f32>> {
+    AnyModel::load(path)
+}
+
+/// The model's solves as they are asked for.
+pub fn ask(sinkhorn: &mut Sinkhorn, solves: &Solves) -> Result<()> {
+    sinkhorn.tolerance = solves.tolerance.unwrap_or(sinkhorn.tolerance);
+    sinkhorn.max_iterations = solves.max_iterations.unwrap_or(sinkhorn.max_iterations);
+    sinkhorn.validate()
+}
+
+/// A model of Gaussians has projections in closed form.
+pub fn refuse_solves(solves: &Solves) -> Result<()> {
+    for (name, given) in
+        [("tolerance", solves.tolerance.is_some()), ("max iterations", solves.max_iterations.is_some())]
+    {
+        if given {
+            return Err(Error::parameter(
+                name,
+                "the model is one of Gaussians, which needs no Sinkhorn solves; leave it out",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// From so many measures on `auto` projects on a GPU: a few are done on the CPU before a GPU is awake.
+const WORTH: usize = 32;
+
+/// A model with its projections where they were asked for, and what to say of it.
+pub fn projector<'a>(
+    model: &'a Model<f32>,
+    measures: &[Measure],
+    choice: DeviceChoice,
+) -> Result<(Projector<'a, f32>, Option<String>)> {
+    let (place, said) = place(choice, (measures.len() < WORTH).then_some("fewer than 32 measures"))?;
+    Ok((model.on(&place)?, said))
+}

@@ -1,0 +1,23 @@
+//! A loaded kernel.
+
+use cudarc::driver::CudaFunction;
+use std::sync::atomic::AtomicU32;
+
+/// Dynamic shared memory that a block has without asking.
+const UNASKED: u32 = 48 * 1024;
+
+/// A loaded kernel.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(super) name: String,
+    pub(super) function: CudaFunction,
+    pub(super) parameters: Vec<usize>,
+    /// Dynamic shared memory that was asked for so far.
+    pub(super) asked: AtomicU32,
+}
+
+impl Kernel {
+    pub(super) fn new(name: &str, function: CudaFunction, parameters: Vec<usize>) -> Self {
+        Kernel { name: name.to_owned(), function, parameters, asked: AtomicU32::new(UNASKED) }
+    }
+}

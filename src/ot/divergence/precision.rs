@@ -1,0 +1,226 @@
+//! A divergence in the precision that it needs: that of its points, or f64 where the digits of f32 end.
+
+use super::problem::{Guess, Potentials, Task, Value};
+use super::workspace::{OutOfDigits, Workspace};
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::ot::points::Points;
+use crate::ot::settings::{Report, Sinkhorn, Status};
+use crate::simd::real::{Real, cast};
+
+/// Solves between clouds of about the same size, with the memory they keep from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Divergences<T> {
+    narrow: Workspace<T>,
+    /// For problems where the digits of `T` end; made at the first one.
+    wide: Option<Box<Wide>>,
+    /// The last solve was in f64.
+    widened: bool,
+}
+
+impl<T: Real> Divergences<T> {
+    /// Solves end once this token is set, and what they report then is not meaningful.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.narrow.cancel_by(cancel);
+        if let Some(wide) = &mut self.wide {
+            wide.solver.cancel_by(cancel);
+        }
+    }
+
+    pub fn cancelled(&self) -> Result<()> {
+        self.narrow.cancel().check()
+    }
+
+    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). The worse of both reports.
+    pub fn gradient(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
+        self.solve(task, gradient, false)
+    }
+
+    /// [`Divergences::gradient`] and the solve of (y, y) for the value, side by side. The worst of the three reports.
+    pub fn all(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
+        self.solve(task, gradient, true)
+    }
+
+    fn solve(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Report {
+        let wide_task = self.wide_task(task);
+        let found = self.narrow.solve(task, gradient, value);
+        self.widened = found.is_err();
+        found.unwrap_or_else(|spent| {
+            let settings = spent.left(task.settings);
+            spent.before(self.widen().solve(Task { settings: &settings, ..wide_task }, gradient, value))
+        })
+    }
+
+    /// OT_ε(x, y) alone.
+    pub fn cross_term(&mut self, task: Task<'_, T>) -> (f64, Report) {
+        let wide_task = self.wide_task(task);
+        let found = self.narrow.cross_term(task);
+        self.widened = found.is_err();
+        found.unwrap_or_else(|spent| {
+            let settings = spent.left(task.settings);
+            let (value, report) = self.widen().cross_term(Task { settings: &settings, ..wide_task });
+            (value, spent.before(report))
+        })
+    }
+
+    /// OT_ε(y, y) alone.
+    pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
+        self.narrow.own_term(y, epsilon, settings).unwrap_or_else(|spent| {
+            let (value, report) = self.widen().own_term(y, epsilon, &spent.left(settings));
+            (value, spent.before(report))
+        })
+    }
+
+    /// (OT_ε(x, y), OT_ε(x, x)) of the last [`Divergences::gradient`].
+    pub fn cross_terms(&self) -> (f64, f64) {
+        match self.last_wide() {
+            Some(wide) => wide.solver.cross_terms(),
+            None => self.narrow.cross_terms(),
+        }
+    }
+
+    /// The OT terms of the last solves; `yy` is that of the last [`Divergences::all`].
+    pub fn value(&self) -> Value {
+        match self.last_wide() {
+            Some(wide) => wide.solver.value(),
+            None => self.narrow.value(),
+        }
+    }
+
+    pub fn potentials(&mut self) -> Potentials<T> {
+        match self.wide.as_deref_mut().filter(|_| self.widened) {
+            Some(wide) => wide.potentials(),
+            None => self.narrow.potentials(),
+        }
+    }
+
+    fn last_wide(&self) -> Option<&Wide> {
+        self.wide.as_deref().filter(|_| self.widened)
+    }
+
+    /// The task for f64. It has kept the potentials of its last solve, which is that of another chain unless the last solve here was
+    /// in f64; what starts from those would depend on which worker solved what before.
+    fn wide_task<'a>(&self, task: Task<'a, T>) -> Task<'a, T> {
+        match task.start {
+            Guess::Kept if !self.widened => Task { start: Guess::Coarse, ..task },
+            _ => task,
+        }
+    }
+
+    fn widen(&mut self) -> &mut Wide {
+        let wide = self.wide.get_or_insert_default();
+        wide.solver.cancel_by(self.narrow.cancel());
+        wide
+    }
+}
+
+impl OutOfDigits {
+    /// Settings of a solve that goes on after what was spent.
+    fn left(self, settings: &Sinkhorn) -> Sinkhorn {
+        let spent = self.0.map_or(0, |report| report.iterations);
+        Sinkhorn { max_iterations: settings.max_iterations - spent, ..settings.clone() }
+    }
+
+    /// What was found after this led to nothing.
+    fn before(self, found: Report) -> Report {
+        Report { iterations: self.0.map_or(0, |report| report.iterations) + found.iterations, ..found }
+    }
+
+    /// f64 is the last resort.
+    fn report(self) -> Report {
+        self.0.unwrap_or(Report { status: Status::Diverged, iterations: 0, marginal_error: f64::NAN })
+    }
+}
+
+/// Clouds in f64 and what solves for them. It finds its memory at the first problem, and keeps it.
+#[derive(Clone, Debug)]
+struct Wide {
+    x: Points<f64>,
+    y: Points<f64>,
+    g: Vec<f64>,
+    gradient: Vec<f64>,
+    solver: Workspace<f64>,
+}
+
+impl Default for Wide {
+    fn default() -> Self {
+        let place = || Points::buffer(1, 1);
+        Wide { x: place(), y: place(), g: vec![], gradient: vec![], solver: Workspace::default() }
+    }
+}
+
+impl Wide {
+    fn solve<T: Real>(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Report {
+        let Wide { x, y, g, gradient: wide, solver } = self;
+        x.widen(task.x);
+        y.widen(task.y);
+        let start = match task.start {
+            Guess::Coarse => Guess::Coarse,
+            Guess::Kept => Guess::Kept,
+            Guess::Given(given) => {
+                g.clear();
+                g.extend(given.iter().map(|v| v.to_f64()));
+                Guess::Given(&g[..])
+            }
+        };
+        wide.resize(gradient.len(), 0.0);
+        let Task { epsilon, settings, .. } = task;
+        let report = solver.solve(Task { x, y, epsilon, settings, start }, wide, value);
+        gradient.iter_mut().zip(wide).for_each(|(narrow, v)| *narrow = T::from_f64(*v));
+        report.unwrap_or_else(OutOfDigits::report)
+    }
+
+    fn own_term<T: Real>(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
+        self.y.widen(y);
+        self.solver.own_term(&self.y, epsilon, settings).unwrap_or_else(|spent| (f64::NAN, spent.report()))
+    }
+
+    fn cross_term<T: Real>(&mut self, task: Task<'_, T>) -> (f64, Report) {
+        let Wide { x, y, solver, .. } = self;
+        x.widen(task.x);
+        y.widen(task.y);
+        let start = if let Guess::Kept = task.start { Guess::Kept } else { Guess::Coarse };
+        let task = Task { x, y, epsilon: task.epsilon, settings: task.settings, start };
+        solver.cross_term(task).unwrap_or_else(|spent| (f64::NAN, spent.report()))
+    }
+
+    fn potentials<T: Real>(&mut self) -> Potentials<T> {
+        let Potentials { f, g } = self.solver.potentials();
+        Potentials { f: cast(&f), g: cast(&g) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ot::epsilon::Epsilon;
+    use crate::rng::{Purpose, Stream};
+
+    /// A chain of solves does not know what its memory has solved before, in f64 either.
+    #[test]
+    fn a_chain_starts_from_its_own_potentials() {
+        let points = |index: u32| {
+            let mut stream = Stream::new(5, Purpose::Sample, [index, 0, 0]);
+            let coords: Vec<f32> = (0..120).map(|_| stream.normal() as f32).collect();
+            Points::uniform(&coords, 2).unwrap()
+        };
+        let settings = |tolerance| Sinkhorn { epsilon: Epsilon::Fixed(0.1), tolerance, ..Sinkhorn::default() };
+        // f32 reaches the first tolerance and not the second.
+        let (easy, hard) = (settings(1e-2), settings(1e-9));
+        let mut gradient = vec![0.0; 120];
+        let (x, y) = (points(1), points(2));
+        let mut solve = |memory: &mut Divergences<f32>, x: &Points<f32>, settings: &Sinkhorn, start| {
+            let report = memory.gradient(Task { x, y: &y, epsilon: 0.1, settings, start }, &mut gradient);
+            (report, gradient.clone(), memory.widened)
+        };
+        let (mut fresh, mut used) = (Divergences::default(), Divergences::default());
+        assert!(solve(&mut used, &points(3), &hard, Guess::Coarse).2);
+        for (settings, start, wide) in
+            [(&easy, Guess::Coarse, false), (&hard, Guess::Kept, true), (&hard, Guess::Kept, true)]
+        {
+            let [a, b] = [&mut fresh, &mut used].map(|memory| solve(memory, &x, settings, start));
+            assert_eq!(a, b);
+            assert_eq!(a.2, wide);
+        }
+    }
+}

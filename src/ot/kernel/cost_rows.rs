@@ -1,0 +1,66 @@
+//! Kept squared distances, read row by row.
+
+use super::cloud::{ROWS, VALUES};
+use super::row_parts::{PARTS, part};
+use super::tiles::Tiles;
+use crate::simd::real::Real;
+use crate::simd::{TILE, Vector};
+
+/// All squared distances between two clouds, to be read row by row.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a, T> {
+    parts: &'a [Tiles<T>; PARTS],
+    /// Points of x.
+    n: usize,
+    /// A row is one point of y and all of x.
+    turned: bool,
+}
+
+impl<'a, T: Real> Rows<'a, T> {
+    /// Of kept distances, all of which are known. `turned`: the rows of y.
+    pub fn new(parts: &'a [Tiles<T>; PARTS], n: usize, turned: bool) -> Self {
+        Rows { parts, n, turned }
+    }
+
+    /// Numbers that [`read_row`] keeps from a row to the next.
+    pub fn room(&self) -> usize {
+        if self.turned { self.n.next_multiple_of(ROWS) * TILE } else { 0 }
+    }
+
+    /// The tiles of the rows of x with this group among them.
+    fn group(&self, group: usize) -> &'a [T] {
+        let of_part = part(self.n, 0).len().div_ceil(ROWS);
+        self.parts[group / of_part].squares.group(group % of_part)
+    }
+}
+
+/// Row i. Rows of y come sixteen at a time, and `block` holds them from the `first` row that was asked for on.
+#[inline(always)]
+pub(crate) fn read_row<V: Vector>(
+    from: Rows<'_, V::Scalar>,
+    i: usize,
+    first: bool,
+    block: &mut [V::Scalar],
+    out: &mut [V::Scalar],
+) {
+    if from.turned {
+        let long = from.n.next_multiple_of(ROWS);
+        if first || i.is_multiple_of(TILE) {
+            for group in 0..long / ROWS {
+                let tile = &from.group(group)[i / TILE * VALUES..][..VALUES];
+                for (c, column) in block.chunks_exact_mut(long).enumerate() {
+                    for r in 0..ROWS {
+                        column[group * ROWS + r] = tile[r * TILE + c];
+                    }
+                }
+            }
+        }
+        out[..long].copy_from_slice(&block[i % TILE * long..][..long]);
+        out[long..].fill(V::Scalar::ZERO);
+    } else {
+        let tiles = from.group(i / ROWS).chunks_exact(VALUES);
+        for (tile, out) in tiles.zip(out.chunks_exact_mut(TILE)) {
+            out.copy_from_slice(&tile[i % ROWS * TILE..][..TILE]);
+        }
+    }
+}
