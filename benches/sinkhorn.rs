@@ -5,7 +5,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use wgpca::Real;
 use wgpca::ot::bench::{Parts, exp2};
-use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver, Status, divergence, mean};
+use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn, Status, divergence, mean};
 use wgpca::rng::{Purpose, Stream};
 
 /// A blob, and the same law moved and stretched: what a fit in progress sees.
@@ -21,7 +21,7 @@ fn clouds<T: Real>(n: usize, d: usize) -> (Points<T>, Points<T>) {
 fn solve<T: Real>(c: &mut Criterion, n: usize, d: usize, tolerance: f64, memory: usize) {
     let (x, y) = clouds::<T>(n, d);
     let settings = Sinkhorn { tolerance, kernel_memory: memory, ..Sinkhorn::default() };
-    let mut solver = Solver::<T>::new(&settings).unwrap();
+    let mut solver = DivergenceSolver::<T>::new(&settings).unwrap();
     let once = solver.divergence(&x, &y).unwrap();
     assert_eq!(once.report.status, Status::Converged);
     // Moving all of x moves the divergence by that of the means: Σ_k ∂S/∂x_k = 2 (x̄ − ȳ), up to the marginal error.

@@ -1,4 +1,4 @@
-// At what ε a solve runs, and when it ends: the decisions. Twin: ot::solver::anneal.
+// At what ε a solve runs, and when it ends: the decisions. Twin: ot::sinkhorn::solver::annealing.
 //
 // While ε is small and potentials are far off, an iteration moves them by about ε, however far they have to go. So the first
 // attempt at the problem's own ε is watched, and one that leads nowhere gives way to annealing: ε comes down in steps from

@@ -1,4 +1,4 @@
-// The parts of an iteration of a problem (x, y): rows, columns, the sums, the step, another ε. Twin: ot::problem, ot::mixing.
+// The parts of an iteration of a problem (x, y): rows, columns, the sums, the step, another ε. Twins: ot::sinkhorn::{problem, anderson}.
 //
 // All at ε / κ, with potentials F, G in units of the problem's own ε, and δ, β, r in units of the present one.
 #pragma once

@@ -1,4 +1,4 @@
-// Extreme eigenvalues of the Hessian of f over a batch (D2, D7). Twin: gpca::Spectrum.
+// Extreme eigenvalues of the Hessian of f over a batch (D2, D7). Twin: clouds::geodesic::spectrum::Spectrum.
 // `hessian` forms H = Σ_l Z_lᵀ diag(c_l) Z_l (+ S), Z_l = W_l J_{l−1}, J_l = diag(σ'(z_l)) Z_l, for ⌊V/d⌋ rows a block: V
 // tangents in shared memory share every weight that is read. The two eigenvalues of a row are found on the spot, in f64: closed
 // forms for d ≤ 3 by one thread, Jacobi's rotations by one warp for d ≤ V.

@@ -1,7 +1,7 @@
 // Times inside the interval on which id + t∇f is a diffeomorphism (D7), and the particles there.
 #include "compat.cuh"
 
-// Twin: gpca::Interval. Eigenvalues that are no numbers leave the time 0 alone.
+// Twin: clouds::geodesic::interval::Interval. Eigenvalues that are no numbers leave the time 0 alone.
 struct TimeInterval {
     double low, high;
     // ∂low/∂λmax and ∂high/∂λmin, 0 at the infinities.

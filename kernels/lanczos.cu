@@ -1,5 +1,5 @@
 // Extreme Ritz values of the Hessian of f at every row, for large d: Lanczos iterations with full reorthogonalisation on
-// products H q (D3). Twin: gpca::Spectrum::lanczos. All rows start from the same unit vector `start`.
+// products H q (D3). Twin: clouds::geodesic::spectrum::Spectrum::lanczos. All rows start from the same unit vector `start`.
 //   w = H q_k, α_k = ⟨q_k, w⟩, r = w − Σ_j ⟨q_j, w⟩ q_j (twice), β_k = |r|, q_{k+1} = r / β_k
 // Rows do not know each other, so one launch does all steps: a block takes R rows, a warp a row in what follows the product.
 // basis: steps × m × d, f32; tridiagonal: m × 2 × steps (α, then β), f64; ends: m × 2. f32 vectors, orthogonalised twice, leave

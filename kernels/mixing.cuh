@@ -1,4 +1,4 @@
-// Anderson mixing of the column scaling β, guarded: the decisions. Twin: ot::mixing.
+// Anderson mixing of the column scaling β, guarded: the decisions. Twin: ot::sinkhorn::anderson.
 //
 // Every block of a group holds the same state and decides the same from the same sums; the vectors are the caller's.
 #pragma once

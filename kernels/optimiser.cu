@@ -1,5 +1,5 @@
 // The networks' parameters in device memory: one update by Adam (Kingma and Ba, 2015), the change of gauge (D11 d), the mirror.
-// Twins: nn::Adam, gpca::State::rescale. One thread a parameter; bound by memory: 32 bytes a parameter, and by the scattered
+// Twins: nn::Adam, clouds::train::state::State::rescale. One thread a parameter; bound by memory: 32 bytes a parameter, and by the scattered
 // writes of the mirror: 0.1 M parameters take about 2 µs from L2.
 #include "layers.cuh"
 

@@ -1,4 +1,4 @@
-// The draws of a step (Algorithm 1, lines 3 and 4). Twin: Stepper::draw. The step is read from device memory.
+// The draws of a step (Algorithm 1, lines 3 and 4). Twin: CpuTrainer::draw. The step is read from device memory.
 #include "compat.cuh"
 #include "philox.cuh"
 #include "reduce.cuh"

@@ -1,5 +1,5 @@
 // Entropic optimal transport between clouds: all solves of a step in one cooperative launch, with no word from the host
-// until the last of them has ended. Twin: ot::solver with streamed storage; mathematics there and in D5, D9.
+// until the last of them has ended. Twin: ot::sinkhorn::solver with streamed storage; mathematics there and in D5, D9.
 //
 // Per iteration of a problem (x, y), base 2, coordinates scaled so that the exponent is a squared distance:
 //   rows      δ_i = −softmin of row i at β;                                      barrier of the problem's blocks

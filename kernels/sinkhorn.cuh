@@ -8,7 +8,7 @@
 // Dynamic shared memory of sinkhorn_solve.
 #define SINKHORN_SHARED 4352
 
-// Twin: cuda::sinkhorn::Shape.
+// Twin: cuda::sinkhorn::ProblemShape.
 struct SinkhornShape {
     uint64_t n, m;
     double tolerance;

@@ -3,7 +3,7 @@
 //   e_ij = κ ((F_i + G_j) − |x_i − y_j|²) + w_j        (F_i + G_j first: rows and columns see the same rounded exponent)
 //   softmin_tile: log₂ Σ_j 2^e_ij                      mean_tile: Σ_j p_ij y_j / Σ_j p_ij with p_ij = 2^(e_ij + δ_i)
 //
-// Twin: ot::softmin. A thread takes the columns threadIdx.x, + SINKHORN_THREADS, … for all rows of the tile, so that results
+// Twin: ot::kernel::softmin. A thread takes the columns threadIdx.x, + SINKHORN_THREADS, … for all rows of the tile, so that results
 // do not depend on the number of blocks. An entry costs 2 d + 7 operations and one exponential (and one more for every CHUNK of
 // them, when the running maximum moves); a column's d + 2 numbers are read once a tile. Terms below 2^-126 of the largest
 // are left out.

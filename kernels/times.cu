@@ -1,5 +1,5 @@
 // The end of a step: whether its gradient is finite, the rate, the times, the gauge, what it saw (Algorithm 1, line 8;
-// D11 c, d). Twins: State::update, Settings::rate_at, Adam and the Outcome of Stepper::gradient.
+// D11 c, d). Twins: State::update, Settings::rate_at, Adam and the StepOutcome of CpuTrainer::gradient.
 #include "anneal.cuh"
 #include "reduce.cuh"
 

@@ -2,7 +2,7 @@
 
 use crate::clouds::{Fit, Model, Projector};
 #[cfg(feature = "cuda")]
-use crate::cuda::Device;
+use crate::cuda::CudaDevice;
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -66,9 +66,9 @@ impl fmt::Display for DeviceChoice {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Device {
     #[cfg(feature = "cuda")]
-    device: Option<Device>,
+    device: Option<CudaDevice>,
     /// Why it is the CPU, if that was not asked for.
     why: Option<String>,
 }
@@ -78,14 +78,14 @@ impl DeviceChoice {
     ///
     /// # Errors
     /// [`Error::Device`] if the GPU that was asked for cannot be used.
-    pub fn place(self) -> Result<Place> {
+    pub fn place(self) -> Result<Device> {
         match self {
-            DeviceChoice::Cpu => Ok(Place::cpu(None)),
-            DeviceChoice::Cuda(index) => Place::gpu(index),
-            DeviceChoice::Auto => match Place::gpu(0) {
+            DeviceChoice::Cpu => Ok(Device::cpu(None)),
+            DeviceChoice::Cuda(index) => Device::gpu(index),
+            DeviceChoice::Auto => match Device::gpu(0) {
                 // Without the remedy: nothing is wrong.
                 Err(Error::Device { problem, .. }) => {
-                    Ok(Place::cpu(Some(problem.split(';').next().unwrap_or_default().into())))
+                    Ok(Device::cpu(Some(problem.split(';').next().unwrap_or_default().into())))
                 }
                 found => found,
             },
@@ -93,10 +93,10 @@ impl DeviceChoice {
     }
 }
 
-impl Place {
+impl Device {
     /// The CPU, and why if that was not asked for.
     pub fn cpu(why: Option<String>) -> Self {
-        Place {
+        Device {
             #[cfg(feature = "cuda")]
             device: None,
             why,
@@ -105,7 +105,7 @@ impl Place {
 
     #[cfg(feature = "cuda")]
     fn gpu(index: usize) -> Result<Self> {
-        Ok(Device::open(index)?.into())
+        Ok(CudaDevice::open(index)?.into())
     }
 
     #[cfg(not(feature = "cuda"))]
@@ -124,19 +124,19 @@ impl Place {
 
     /// The GPU, if it is one.
     #[cfg(feature = "cuda")]
-    pub fn device(&self) -> Option<&Device> {
+    pub fn device(&self) -> Option<&CudaDevice> {
         self.device.as_ref()
     }
 }
 
 #[cfg(feature = "cuda")]
-impl From<Device> for Place {
-    fn from(device: Device) -> Self {
-        Place { device: Some(device), why: None }
+impl From<CudaDevice> for Device {
+    fn from(device: CudaDevice) -> Self {
+        Device { device: Some(device), why: None }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(feature = "cuda")]
         if let Some(device) = &self.device {
@@ -159,7 +159,7 @@ impl Fit<f32> {
     ///
     /// # Errors
     /// [`Error::Device`] if the steps so far were taken on another GPU that fails.
-    pub fn on(self, place: &Place) -> Result<Self> {
+    pub fn on(self, place: &Device) -> Result<Self> {
         #[cfg(feature = "cuda")]
         if let Some(device) = &place.device {
             return self.on_device(device);
@@ -191,7 +191,7 @@ impl Model<f32> {
     ///
     /// # Errors
     /// [`Error::Device`] if the GPU fails.
-    pub fn on(&self, place: &Place) -> Result<Projector<'_, f32>> {
+    pub fn on(&self, place: &Device) -> Result<Projector<'_, f32>> {
         #[cfg(feature = "cuda")]
         if let Some(device) = &place.device {
             return self.on_device(device);

@@ -93,7 +93,7 @@ mod status;
 mod test_util;
 
 pub use cancel::Cancel;
-pub use device::{DeviceChoice, Place};
+pub use device::{Device, DeviceChoice};
 pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;

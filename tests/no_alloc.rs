@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wgpca::clouds::{Event, Fit, Settings, Tangent};
-use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver, Status};
+use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn, Status};
 use wgpca::rng::{Purpose, Stream};
 use wgpca::{Measure, Pool};
 
@@ -84,7 +84,7 @@ fn hard_problems() {
     let mut gradient = vec![0.0; 600];
     let mut solver = |epsilon: f64, problems: &[(&Points<f32>, bool)]| {
         let settings = Sinkhorn { epsilon: Epsilon::Fixed(epsilon), tolerance: 1e-3, ..Sinkhorn::default() };
-        let mut solver = Solver::new(&settings).unwrap();
+        let mut solver = DivergenceSolver::new(&settings).unwrap();
         for (k, (y, watched)) in problems.iter().enumerate() {
             let before = ALLOCATIONS.load(Ordering::Relaxed);
             let report = solver.gradient(&x, y, &mut gradient).unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 use wgpca::clouds::{Event, Fit, Settings, Start, fit};
 use wgpca::io::{read_file, read_measures, write_npy};
-use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver, Status};
+use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn, Status};
 use wgpca::rng::{Purpose, Stream};
 use wgpca::{Measure, Pool};
 
@@ -90,7 +90,7 @@ fn sinkhorn(request: &Value) -> Value {
     let settings =
         Sinkhorn { epsilon: Epsilon::Fixed(number("epsilon")), tolerance: number("tolerance"), ..Sinkhorn::default() };
     let pool = Pool::new(number("threads") as usize).expect("a pool");
-    let mut solver = Solver::<f32>::new(&settings).expect("settings");
+    let mut solver = DivergenceSolver::<f32>::new(&settings).expect("settings");
     let mut result = pool.run(|| solver.divergence(&x, &y)).expect("a result");
     assert_eq!(result.report.status, Status::Converged);
     let mut walls = vec![];

@@ -7,21 +7,21 @@ use crate::{Options, say};
 use serde_json::json;
 use std::time::Instant;
 use wgpca::clouds::{Evaluation, Event, Fit, Model, Preset, Projection, Settings, fit};
-use wgpca::cuda::Device;
+use wgpca::cuda::CudaDevice;
 use wgpca::ot::{Sinkhorn, Status};
-use wgpca::{DeviceChoice, Measure, Place, Real, Result};
+use wgpca::{Device, DeviceChoice, Measure, Real, Result};
 
 /// Of times as a share of their span, of residuals and costs.
 const CLOSE: f64 = 1e-3;
 /// Of the cost of a start (its networks are trained), and of the spectrum at the barycentre.
 const START: [f64; 2] = [5e-2, 5e-3];
 
-pub fn parity(device: Option<&Device>, options: &Options) -> Result<bool> {
+pub fn parity(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     Ok(starts(device, options)? & projections(device, options)?)
 }
 
 /// There, or on the CPU.
-fn place(device: Option<&Device>) -> Result<Place> {
+fn place(device: Option<&CudaDevice>) -> Result<Device> {
     device.map_or_else(|| DeviceChoice::Cpu.place(), |device| Ok(device.clone().into()))
 }
 
@@ -33,7 +33,7 @@ fn start<T: Real>(mut fit: Fit<T>, options: &Options) -> Result<(f64, Vec<f64>)>
     }
 }
 
-fn starts(device: Option<&Device>, options: &Options) -> Result<bool> {
+fn starts(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     let data = data(options.tiny);
     let mut all = true;
     for preset in [Preset::Fast, Preset::Paper] {
@@ -89,7 +89,7 @@ fn open(rows: &[Vec<Projection>]) -> usize {
 }
 
 /// A short fit by the CPU; its measures projected and evaluated here and there.
-fn projections(device: Option<&Device>, options: &Options) -> Result<bool> {
+fn projections(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     // All final projections are of 1024 points, for which an emulated device takes long.
     let data = if options.tiny { data(true).split_off(10) } else { data(false) };
     let name = format!("projections of {} measures, evaluation", data.len());
@@ -120,7 +120,7 @@ fn projections(device: Option<&Device>, options: &Options) -> Result<bool> {
 }
 
 /// A whole fit of the preset `fast` on either, and projections of its measures by the same model.
-pub fn time(device: &Device, options: &Options) -> Result<bool> {
+pub fn time(device: &CudaDevice, options: &Options) -> Result<bool> {
     let (count, points) = if options.tiny { (2, 30) } else { (62, 2048) };
     let what = format!("{count} measures of {points} points");
     let [fit, projections] = ["fit of one component", "projections"].map(|of| format!("{of}, {what}"));
@@ -136,7 +136,7 @@ pub fn time(device: &Device, options: &Options) -> Result<bool> {
     let [gpu, cpu] = [place(Some(device))?, place(None)?];
     let (model, mut all) = whole(&clouds, &settings, &gpu, &format!("{fit}, fast"), options)?;
 
-    let timed = |place: &Place| -> Result<_> {
+    let timed = |place: &Device| -> Result<_> {
         let (mut projector, mut rows) = (model.on(place)?, vec![]);
         let mut work = || {
             rows = options.pool.run(|| projector.transform(&clouds))?;
@@ -159,7 +159,7 @@ pub fn time(device: &Device, options: &Options) -> Result<bool> {
 fn whole(
     clouds: &[Measure],
     settings: &Settings,
-    place: &Place,
+    place: &Device,
     name: &str,
     options: &Options,
 ) -> Result<(Model<f32>, bool)> {

@@ -14,7 +14,7 @@ mod time;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use wgpca::cuda::Device;
+use wgpca::cuda::CudaDevice;
 use wgpca::{Pool, Result};
 
 const USAGE: &str = "gpu parity | small | time [--to DIR] | export --to DIR | drift
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     let done = match command.as_str() {
         "export" | "drift" => without_device(&command, &options),
         "parity" | "small" | "time" | "test" => {
-            let device = match Device::open(index) {
+            let device = match CudaDevice::open(index) {
                 Ok(device) => device,
                 Err(e) => {
                     eprintln!("{e}");
@@ -121,7 +121,7 @@ fn without_device(command: &str, options: &Options) -> Result<bool> {
     }
 }
 
-fn on_device(command: &str, device: &Device, options: &Options) -> Result<bool> {
+fn on_device(command: &str, device: &CudaDevice, options: &Options) -> Result<bool> {
     let gpu = device.gpu();
     let capability = format!("{}.{}", gpu.capability.0, gpu.capability.1);
     let (driver, processors) = (format!("{}.{}", gpu.driver.0, gpu.driver.1), gpu.multiprocessors);

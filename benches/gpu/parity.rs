@@ -7,8 +7,8 @@
 use crate::data::{measures, pair, points};
 use crate::{Options, chains, say};
 use serde_json::{Value, json};
-use wgpca::clouds::{Event, Fit, Outcome, Preset, Settings, Tangent};
-use wgpca::cuda::{Device, divergence};
+use wgpca::clouds::{Event, Fit, Preset, Settings, StepOutcome, Tangent};
+use wgpca::cuda::{CudaDevice, divergence};
 use wgpca::ot::{self, Epsilon, Sinkhorn, Status};
 use wgpca::{Pool, Real, Result};
 
@@ -19,7 +19,7 @@ pub const REFERENCE: f64 = 1e-6;
 /// Of each report in a training's first 100 steps, of all together (in L1), and of each evaluated cost.
 const CURVE: [f64; 3] = [1e-2, 0.15, 0.25];
 
-pub fn run(device: &Device, options: &Options) -> Result<bool> {
+pub fn run(device: &CudaDevice, options: &Options) -> Result<bool> {
     let all = divergences(Some(device), options)? & chains::parity(Some(device), options)?;
     Ok(all & first_steps(device, options)? & curves(Some(device), options)?)
 }
@@ -30,7 +30,7 @@ pub fn drift(options: &Options) -> Result<bool> {
 }
 
 /// A line of parity, or of drift, where nothing is judged.
-pub fn judge(device: Option<&Device>, name: &str, good: bool, report: Value) -> bool {
+pub fn judge(device: Option<&CudaDevice>, name: &str, good: bool, report: Value) -> bool {
     match device {
         Some(_) => say("parity", name, Some(good), report),
         None => say("drift", name, None, report),
@@ -42,7 +42,7 @@ pub fn exactly(epsilon: Epsilon) -> Sinkhorn {
     Sinkhorn { tolerance: 0.1 * REFERENCE, max_iterations: 2000, epsilon, ..Sinkhorn::default() }
 }
 
-fn divergences(device: Option<&Device>, options: &Options) -> Result<bool> {
+fn divergences(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     let sizes: &[_] = if options.tiny {
         &[(40, 61, 3)]
     } else {
@@ -108,7 +108,7 @@ pub fn epsilon(tiny: bool) -> Epsilon {
 }
 
 /// What the steps of the last component saw, and the costs evaluated in between. It is not finished: no final projections.
-fn train<T: Real>(fit: Fit<T>, component: usize, pool: &Pool) -> Result<(Vec<Outcome>, Vec<f64>)> {
+fn train<T: Real>(fit: Fit<T>, component: usize, pool: &Pool) -> Result<(Vec<StepOutcome>, Vec<f64>)> {
     let (mut fit, mut seen, mut costs) = (fit, vec![], vec![]);
     let steps = fit.settings().steps[usize::from(component > 1)];
     loop {
@@ -138,14 +138,14 @@ pub fn reach<T: Real>(fit: &mut Fit<T>, component: usize, pool: &Pool) -> Result
 }
 
 /// A fit that goes on there from the CPU's start of this component.
-fn started(mut fit: Fit<f32>, component: usize, device: &Device, pool: &Pool) -> Result<Fit<f32>> {
+fn started(mut fit: Fit<f32>, component: usize, device: &CudaDevice, pool: &Pool) -> Result<Fit<f32>> {
     reach(&mut fit, component, pool)?;
     pool.run(|| fit.advance())?;
     fit.on(&device.clone().into())
 }
 
 /// Everything that three steps report one by one, and the cost after each.
-fn first_steps(device: &Device, options: &Options) -> Result<bool> {
+fn first_steps(device: &CudaDevice, options: &Options) -> Result<bool> {
     let data = data(options.tiny);
     let mut all = true;
     for preset in [Preset::Fast, Preset::Paper] {
@@ -161,11 +161,11 @@ fn first_steps(device: &Device, options: &Options) -> Result<bool> {
             let (expected, costs) = train(Fit::<f32>::new(&data, &settings)?, component, &options.pool)?;
             let fit = started(Fit::new(&data, &settings)?, component, device, &options.pool)?;
             let (got, got_costs) = train(fit, component, &options.pool)?;
-            let numbers = |o: &Outcome| {
+            let numbers = |o: &StepOutcome| {
                 let divergence = o.divergence.unwrap_or(0.0);
                 [divergence, o.interval.0, o.interval.1, o.speed, o.intersection, o.orthogonality]
             };
-            let apart = |a: &Outcome, b: &Outcome| {
+            let apart = |a: &StepOutcome, b: &StepOutcome| {
                 let pairs = numbers(a).into_iter().zip(numbers(b));
                 // O is a squared cosine: its yardstick is 1.
                 let scales = [0.0, 0.0, 0.0, 0.0, b.speed * b.speed, 1.0];
@@ -196,7 +196,7 @@ pub fn worse(a: f64, b: f64) -> f64 {
 }
 
 /// 500 steps: the divergence every ten, and the cost every fifty.
-fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
+fn curves(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     let data = data(options.tiny);
     let steps = if options.tiny { 20 } else { 500 };
     let mut all = true;
@@ -218,7 +218,7 @@ fn curves(device: Option<&Device>, options: &Options) -> Result<bool> {
                     (expected, train(cpu()?, component, &options.pool)?)
                 }
             };
-            let reports = |seen: &[Outcome]| seen.iter().filter_map(|o| o.divergence).collect::<Vec<_>>();
+            let reports = |seen: &[StepOutcome]| seen.iter().filter_map(|o| o.divergence).collect::<Vec<_>>();
             let (a, b) = (reports(&got.0), reports(&expected.0));
             let apart: Vec<f64> = a.iter().zip(&b).map(|(a, b)| relative(*a, *b, 0.0)).collect();
             let early = apart.iter().take(10).copied().fold(0.0, worse);

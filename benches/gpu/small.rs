@@ -4,11 +4,11 @@ use crate::data::{measures, pair, points};
 use crate::say;
 use serde_json::json;
 use wgpca::clouds::{Event, Fit, Orthogonality, Settings, Tangent, TimeUpdate};
-use wgpca::cuda::{Device, divergence};
+use wgpca::cuda::{CudaDevice, divergence};
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Status};
-use wgpca::{Place, Result};
+use wgpca::{Device, Result};
 
-pub fn run(device: &Device) -> Result<bool> {
+pub fn run(device: &CudaDevice) -> Result<bool> {
     let mut all = true;
     let settings = Sinkhorn { tolerance: 1e-3, ..Sinkhorn::default() };
     for (n, m, d) in [(1, 1, 1), (33, 290, 3), (301, 65, 2), (64, 64, 17)] {
@@ -46,7 +46,7 @@ pub fn run(device: &Device) -> Result<bool> {
         ("fit, d 2, bare networks", 2, Settings { residual: false, times: adam, gauge: false, ..base.clone() }),
         ("fit, d 5, O by points", 5, Settings { orthogonality: Orthogonality::Pointwise, ..base }),
     ];
-    let gpu = Place::from(device.clone());
+    let gpu = Device::from(device.clone());
     for (name, d, settings) in cases {
         let mut fit = Fit::<f32>::new(&measures(12, 50, d)[..5], &settings)?.on(&gpu)?;
         let mut finite = true;

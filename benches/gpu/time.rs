@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 use wgpca::clouds::{Event, Fit, Settings};
 use wgpca::cuda::bench::Pair;
-use wgpca::cuda::{Device, divergence};
+use wgpca::cuda::{CudaDevice, divergence};
 use wgpca::io::write_npy;
 use wgpca::ot::{self, Sinkhorn, Status};
 use wgpca::{Error, Result};
@@ -43,7 +43,7 @@ pub fn repeat(tiny: bool, mut work: impl FnMut() -> Result<()>) -> Result<[f64; 
     Ok([median(&mut times), times[0]])
 }
 
-pub fn run(device: &Device, options: &Options) -> Result<bool> {
+pub fn run(device: &CudaDevice, options: &Options) -> Result<bool> {
     let mut all = true;
     for &n in sizes(options.tiny) {
         all &= sinkhorn(device, n, options)?;
@@ -57,7 +57,7 @@ pub fn run(device: &Device, options: &Options) -> Result<bool> {
 }
 
 /// Value and gradient from scratch: alone, where clouds and memory are there already, and the whole call.
-fn sinkhorn(device: &Device, n: usize, options: &Options) -> Result<bool> {
+fn sinkhorn(device: &CudaDevice, n: usize, options: &Options) -> Result<bool> {
     let clouds = pair(n, n, D);
     let [x, y] = points::<f32>(&clouds, D);
     let mut all = true;
@@ -103,7 +103,7 @@ fn sinkhorn(device: &Device, n: usize, options: &Options) -> Result<bool> {
 }
 
 /// Two solves that differ in the number of iterations alone.
-fn iteration(device: &Device, [x, y]: [&ot::Points<f32>; 2], name: &str, options: &Options) -> Result<()> {
+fn iteration(device: &CudaDevice, [x, y]: [&ot::Points<f32>; 2], name: &str, options: &Options) -> Result<()> {
     let mut ends = [(0.0, 0); 2];
     for (end, most) in ends.iter_mut().zip(if options.tiny { [4, 8] } else { [20, 60] }) {
         let settings = Sinkhorn { tolerance: f64::MIN_POSITIVE, max_iterations: most, ..Sinkhorn::default() };
@@ -134,7 +134,7 @@ fn fit_settings(component: usize, visited: usize, tiny: bool) -> Settings {
 
 /// Steps of the preset `paper`, ten at a time as a fit takes them: one of them finds the divergence too, and the host
 /// reads what the ten saw.
-fn step(device: &Device, component: usize, visited: usize, options: &Options) -> Result<bool> {
+fn step(device: &CudaDevice, component: usize, visited: usize, options: &Options) -> Result<bool> {
     let name = format!("step of component {component}, {visited} measures");
     if !options.wanted(&name) {
         return Ok(true);

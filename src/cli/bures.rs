@@ -1,7 +1,7 @@
 //! `wgpca bures`.
 
 use super::args::Bures;
-use super::console::Talk;
+use super::console::Console;
 use super::output::{emit, exact, line, matrix, table};
 use super::process::Exit;
 use serde_json::json;
@@ -10,7 +10,7 @@ use wgpca::gaussian::{bures_distance, monge_map};
 use wgpca::io::read_matrix;
 use wgpca::{Error, Result};
 
-pub fn run(args: &Bures, talk: Talk) -> Result<Exit> {
+pub fn run(args: &Bures, console: Console) -> Result<Exit> {
     let ((a, d), (b, other)) = (read_matrix(&args.a)?, read_matrix(&args.b)?);
     if d != other {
         let problem = format!("it is {other} x {other}, {} is {d} x {d}; give two of one size", args.a.display());
@@ -21,7 +21,7 @@ pub fn run(args: &Bures, talk: Talk) -> Result<Exit> {
     let map = match monge_map(&a, &b, d).map_err(|e| named(e, args)) {
         Ok(map) => Some(map),
         Err(e) => {
-            talk.warn(format!("there is no unique Monge map: {e}"));
+            console.warn(format!("there is no unique Monge map: {e}"));
             None
         }
     };

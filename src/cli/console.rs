@@ -4,11 +4,11 @@ use std::io::Write;
 
 /// Standard error for people.
 #[derive(Clone, Copy)]
-pub struct Talk {
+pub struct Console {
     pub quiet: bool,
 }
 
-impl Talk {
+impl Console {
     /// Something worth knowing; silent with `--quiet`.
     pub fn say(self, text: impl std::fmt::Display) {
         if !self.quiet {

@@ -3,12 +3,12 @@
 use super::output::{emit, line};
 use super::process::Exit;
 use serde_json::{Value, json};
-use wgpca::{DeviceChoice, Error, Place, Pool, Result};
+use wgpca::{Device, DeviceChoice, Error, Pool, Result};
 
 /// The place that was asked for, and what to say of it, if anything; `unless` says why `auto` should not even look for a GPU.
-pub fn place(choice: DeviceChoice, unless: Option<&str>) -> Result<(Place, Option<String>)> {
+pub fn place(choice: DeviceChoice, unless: Option<&str>) -> Result<(Device, Option<String>)> {
     let place = match (choice, unless) {
-        (DeviceChoice::Auto, Some(why)) => Place::cpu(Some(why.into())),
+        (DeviceChoice::Auto, Some(why)) => Device::cpu(Some(why.into())),
         _ => choice.place()?,
     };
     let said = (choice != DeviceChoice::Cpu).then(|| format!("device: {place}"));
@@ -51,7 +51,7 @@ pub fn list(as_json: bool) -> Result<Exit> {
 /// Every GPU in words and as an object, or why there is none.
 #[cfg(feature = "cuda")]
 fn gpus() -> (Vec<(String, Value)>, Option<String>) {
-    use wgpca::cuda::{Device, Gpu};
+    use wgpca::cuda::{CudaDevice, Gpu};
     let one = |g: Gpu| {
         let (capability, driver) = (version(g.capability), version(g.driver));
         let memory = g.memory as f64 / (1u64 << 30) as f64;
@@ -73,7 +73,7 @@ fn gpus() -> (Vec<(String, Value)>, Option<String>) {
         });
         (text, object)
     };
-    match Device::list() {
+    match CudaDevice::list() {
         Ok(found) => (found.into_iter().map(one).collect(), None),
         Err(Error::Device { problem, .. }) => (vec![], Some(problem)),
         Err(other) => (vec![], Some(other.to_string())),

@@ -1,7 +1,7 @@
 //! `wgpca evaluate`.
 
 use super::args::Evaluate;
-use super::console::Talk;
+use super::console::Console;
 use super::device::refuse_gpu;
 use super::inputs::{read_as_gaussians, read_clouds};
 use super::model::projector;
@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 use wgpca::io::AnyModel;
 use wgpca::{Result, clouds, gaussian};
 
-pub fn run(args: &Evaluate, talk: Talk) -> Result<Exit> {
+pub fn run(args: &Evaluate, console: Console) -> Result<Exit> {
     match load(&args.model)? {
         AnyModel::Clouds(mut model) => {
             ask(&mut model.sinkhorn, &args.solves)?;
-            clouds(&model, args, talk)
+            clouds(&model, args, console)
         }
-        AnyModel::Gaussian(model) => gaussians(&model, args, talk),
+        AnyModel::Gaussian(model) => gaussians(&model, args, console),
     }
 }
 
-fn gaussians(model: &gaussian::Model, args: &Evaluate, talk: Talk) -> Result<Exit> {
+fn gaussians(model: &gaussian::Model, args: &Evaluate, console: Console) -> Result<Exit> {
     refuse_gpu(args.device)?;
     refuse_solves(&args.solves)?;
-    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
-    let e = pool(args.threads, talk)?.run(|| model.evaluate(&set))?;
+    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, console)?;
+    let e = pool(args.threads, console)?.run(|| model.evaluate(&set))?;
     if args.json {
         line(json!({
             "measures": set.len(),
@@ -35,7 +35,7 @@ fn gaussians(model: &gaussian::Model, args: &Evaluate, talk: Talk) -> Result<Exi
         }))?;
     } else {
         emit(&table(&table_of(&e.costs, &e.explained, e.barycentre_cost)))?;
-        talk.say(format!("sums over {} measures; every component is taken alone: shares do not add up", set.len()));
+        console.say(format!("sums over {} measures; every component is taken alone: shares do not add up", set.len()));
     }
     Ok(Exit::Done)
 }
@@ -53,14 +53,14 @@ fn table_of(costs: &[f64], explained: &[Option<f64>], barycentre_cost: f64) -> V
     rows
 }
 
-fn clouds(model: &clouds::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exit> {
-    let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, talk)?;
+fn clouds(model: &clouds::Model<f32>, args: &Evaluate, console: Console) -> Result<Exit> {
+    let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, console)?;
     let mut model = model.clone();
     model.seed = args.seed.unwrap_or(model.seed);
     let (mut projector, said) = projector(&model, &measures, args.device)?;
-    let e = pool(args.threads, talk)?.run(|| projector.evaluate(&measures, args.points))?;
+    let e = pool(args.threads, console)?.run(|| projector.evaluate(&measures, args.points))?;
     if let Some(said) = said {
-        talk.say(said);
+        console.say(said);
     }
     if args.json {
         let object = |c: &clouds::Share| {
@@ -96,19 +96,19 @@ fn clouds(model: &clouds::Model<f32>, args: &Evaluate, talk: Talk) -> Result<Exi
         }
         rows.push(vec!["variation".into(), with_error(e.variation, e.variation_se)]);
         emit(&table(&rows))?;
-        talk.say(draws(e.points, measures.len(), e.weighted));
-        LEGEND.iter().for_each(|line| talk.say(line));
+        console.say(draws(e.points, measures.len(), e.weighted));
+        LEGEND.iter().for_each(|line| console.say(line));
     }
     if e.components.iter().any(|c| c.explained.is_none()) {
-        talk.warn(
+        console.warn(
             "the measures do not differ by more than 2.5 standard errors of sampling: there is no share to explain",
         );
     }
     for (k, _) in e.components.iter().enumerate().filter(|(_, c)| !c.distinguishable()) {
-        talk.warn(format!("the explained share of component {} is not distinguishable from none", k + 1));
+        console.warn(format!("the explained share of component {} is not distinguishable from none", k + 1));
     }
     if e.unconverged > 0 {
-        talk.warn(format!(
+        console.warn(format!(
             "{} projections or solves did not reach their tolerance; raise --max-iterations or --tolerance",
             e.unconverged
         ));

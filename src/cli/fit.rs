@@ -1,7 +1,7 @@
 //! `wgpca fit`.
 
 use super::args::Fit as Arguments;
-use super::console::Talk;
+use super::console::Console;
 use super::device::place;
 use super::inputs::{read, title};
 use super::output::{LEGEND, Reporter, component, components, draws};
@@ -18,48 +18,48 @@ use std::time::{Duration, Instant};
 use wgpca::clouds::{self, Component, Fit, FitStatus, Model};
 use wgpca::{Error, Result};
 
-pub fn run(args: &Arguments, matches: &ArgMatches, talk: Talk) -> Result<Exit> {
+pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<Exit> {
     settings(args)?.validate()?;
     if !(args.checkpoint_every >= 0.0) {
         return Err(Error::parameter("checkpoint-every", "give a number of seconds of at least 0"));
     }
-    let run = Run::new(args, matches, talk)?;
+    let run = Run::new(args, matches, console)?;
     let inputs: Vec<&Path> = run.inputs().iter().map(PathBuf::as_path).collect();
     output_files::check_model(&run.output, &inputs)?;
-    let measures = read(run.inputs(), run.reading(), talk)?;
+    let measures = read(run.inputs(), run.reading(), console)?;
     let mut fit = run.fit(&measures)?;
     if let Some(directory) = &args.checkpoint {
         prepare(directory)?;
     }
-    let _locks = run.locks(talk)?;
+    let _locks = run.locks(console)?;
     let (place, why) = place(args.device, None)?;
     if let Some(why) = why {
-        talk.say(why);
+        console.say(why);
     }
     fit = fit.on(&place)?;
-    let pool = pool(args.threads, talk)?;
+    let pool = pool(args.threads, console)?;
     fit.cancel_by(&on_stop()?);
-    fit.warnings().iter().for_each(|text| talk.warn(text));
+    fit.warnings().iter().for_each(|text| console.warn(text));
     let weights = &fit.settings().measure_weights;
     let absent = weights.iter().filter(|w| **w == 0.0).count();
     if absent > 0 {
-        talk.say(format!("{absent} of {} measures have weight 0 and are left out", weights.len()));
+        console.say(format!("{absent} of {} measures have weight 0 and are left out", weights.len()));
     }
     if place.is_gpu() && weights.iter().any(|w| *w != weights[0]) {
-        talk.say("the steps of measures of unequal weights are taken on the CPU, all else on the GPU");
+        console.say("the steps of measures of unequal weights are taken on the CPU, all else on the GPU");
     }
-    let (mut progress, mut out) = (Progress::new(talk, args.json), Reporter::new(talk));
+    let (mut progress, mut out) = (Progress::new(console, args.json), Reporter::new(console));
     let finished = pool.run(|| drive(&mut fit, args, &run, &mut progress, &mut out))?;
     progress.end();
     if !finished {
-        return stopped(&mut fit, args, &run, &mut out, talk);
+        return stopped(&mut fit, args, &run, &mut out, console);
     }
     let model = fit.into_model()?;
     let saved = model.save(&run.output);
     let picture = run.output.with_extension("svg");
     let draw = || picture::clouds(&picture, &model, title(run.inputs()));
-    let files = picture::Files::new(&run.output, &picture, &saved, draw, talk);
-    report(&model, args, &files, progress.seconds(), &mut out, talk);
+    let files = picture::Files::new(&run.output, &picture, &saved, draw, console);
+    report(&model, args, &files, progress.seconds(), &mut out, console);
     saved?;
     let settled = |c: &Component<f32>| c.open_solves == 0 && c.status == FitStatus::Completed;
     Ok(if model.components.iter().all(settled) { Exit::Done } else { Exit::NotConverged })
@@ -108,12 +108,12 @@ fn drive(
     }
 }
 
-fn stopped(fit: &mut Fit<f32>, args: &Arguments, run: &Run<'_>, out: &mut Reporter, talk: Talk) -> Result<Exit> {
+fn stopped(fit: &mut Fit<f32>, args: &Arguments, run: &Run<'_>, out: &mut Reporter, console: Console) -> Result<Exit> {
     let (file, command) = run.park(fit)?;
     if args.json {
         out.line(json!({ "event": "interrupted", "checkpoint": file, "command": command }));
     }
-    talk.say(format!("stopped; {} holds where the fit stands. To go on:\n  {command}", file.display()));
+    console.say(format!("stopped; {} holds where the fit stands. To go on:\n  {command}", file.display()));
     Ok(Exit::Stopped)
 }
 
@@ -123,11 +123,11 @@ fn report(
     files: &picture::Files<'_>,
     seconds: f64,
     out: &mut Reporter,
-    talk: Talk,
+    console: Console,
 ) {
     for (k, c) in model.components.iter().enumerate() {
         for warning in &c.warnings {
-            talk.warn(format!("component {}: {warning}", k + 1));
+            console.warn(format!("component {}: {warning}", k + 1));
         }
     }
     if args.json {
@@ -142,12 +142,12 @@ fn report(
     }
     out.emit(&components(model));
     if let Some(first) = model.components.first() {
-        talk.say(draws(first.points, model.names.len(), first.weighted));
-        LEGEND.iter().for_each(|line| talk.say(line));
+        console.say(draws(first.points, model.names.len(), first.weighted));
+        LEGEND.iter().for_each(|line| console.say(line));
     }
     out.emit(&files.text());
-    talk.say(format!("{seconds:.1} s"));
+    console.say(format!("{seconds:.1} s"));
     if let Some(directory) = args.resume.as_ref().or(args.checkpoint.as_ref()).filter(|_| files.model.is_some()) {
-        talk.say(format!("the checkpoint in {} is no longer needed", directory.display()));
+        console.say(format!("the checkpoint in {} is no longer needed", directory.display()));
     }
 }

@@ -1,7 +1,7 @@
 //! `wgpca gaussian`, and what `info` says of its models.
 
 use super::args::{Gaussian as Arguments, Gaussians};
-use super::console::Talk;
+use super::console::Console;
 use super::inputs::{read_as_gaussians, title};
 use super::output::{Reporter, finite, matrix, percent, short, table};
 use super::process::end_on_stop;
@@ -14,7 +14,7 @@ use std::time::Instant;
 use wgpca::gaussian::{Component, Degenerate, Fit, Model, Settings, StartReport, Status};
 use wgpca::{Error, Result};
 
-pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
+pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
     let settings = Settings {
         components: args.components,
         starts: args.starts,
@@ -29,13 +29,13 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let beside = [means, measure_weights, names].into_iter().flatten();
     let inputs: Vec<&Path> = args.inputs.iter().chain(beside).map(PathBuf::as_path).collect();
     output_files::check_model(&args.output, &inputs)?;
-    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
-    let (started, pool) = (Instant::now(), pool(args.threads, talk)?);
-    let progress = Searches::new(talk, args.json);
-    let ending = end_on_stop(stopped(args, progress.clone(), talk))?;
+    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, console)?;
+    let (started, pool) = (Instant::now(), pool(args.threads, console)?);
+    let progress = Searches::new(console, args.json);
+    let ending = end_on_stop(stopped(args, progress.clone(), console))?;
     let mut fit = pool.run(|| Fit::new(&set, &settings)).map_err(|e| of_files(e, &args.inputs))?;
     let centred = if set.means().is_none() { "centred " } else { "" };
-    talk.say(format!("{} {centred}Gaussians in R^{}", set.len(), set.dim()));
+    console.say(format!("{} {centred}Gaussians in R^{}", set.len(), set.dim()));
     pool.run(|| {
         while let Some(event) = fit.advance() {
             progress.event(&event);
@@ -47,10 +47,10 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     let saved = model.save(&args.output);
     let picture = args.output.with_extension("svg");
     let draw = || picture::gaussians(&picture, &model, &set, title(&args.inputs));
-    let files = picture::Files::new(&args.output, &picture, &saved, draw, talk);
+    let files = picture::Files::new(&args.output, &picture, &saved, draw, console);
     let seconds = started.elapsed().as_secs_f64();
-    warnings(&model).for_each(|w| talk.warn(w));
-    let mut out = Reporter::new(talk);
+    warnings(&model).for_each(|w| console.warn(w));
+    let mut out = Reporter::new(console);
     if args.json {
         let mut object = json!({ "event": "done", "model": files.model, "picture": files.picture });
         extend(&mut object, object_of(&model));
@@ -59,21 +59,21 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     } else {
         out.emit(&text_of(&model));
         out.emit(&files.text());
-        talk.say(format!("{seconds:.1} s"));
+        console.say(format!("{seconds:.1} s"));
     }
     saved?;
     Ok(if model.status == Status::Converged { Exit::Done } else { Exit::NotConverged })
 }
 
 /// What is said when the fit is stopped, in whatever it does: it saves nothing on the way.
-fn stopped(args: &Arguments, progress: Searches, talk: Talk) -> impl Fn() + Send + 'static {
+fn stopped(args: &Arguments, progress: Searches, console: Console) -> impl Fn() + Send + 'static {
     let (json, output) = (args.json, args.output.clone());
     move || {
         progress.end();
         if json {
-            Reporter::new(talk).line(json!({ "event": "interrupted" }));
+            Reporter::new(console).line(json!({ "event": "interrupted" }));
         }
-        talk.say(format!("stopped; nothing was saved to {}", output.display()));
+        console.say(format!("stopped; nothing was saved to {}", output.display()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The measures that a command reads.
 
 use super::args::{Gaussians, Reading};
-use super::console::Talk;
+use super::console::Console;
 use super::messages;
 use std::path::PathBuf;
 use wgpca::gaussian::Gaussians as Set;
@@ -9,7 +9,7 @@ use wgpca::io::{GaussianFiles, ReadOptions, read_gaussians};
 use wgpca::{Error, Measure, Result};
 
 /// The measures of the inputs, after a line that says how they were read.
-pub fn read(inputs: &[PathBuf], how: &Reading, talk: Talk) -> Result<Vec<Measure>> {
+pub fn read(inputs: &[PathBuf], how: &Reading, console: Console) -> Result<Vec<Measure>> {
     let options = ReadOptions {
         surface: how.surface,
         seed: how.surface_seed,
@@ -21,14 +21,14 @@ pub fn read(inputs: &[PathBuf], how: &Reading, talk: Talk) -> Result<Vec<Measure
         format: how.format,
     };
     let reading = wgpca::io::read(inputs, &options).map_err(messages::reading)?;
-    reading.notices.iter().for_each(|text| talk.say(messages::as_options(text)));
-    reading.warnings.iter().for_each(|text| talk.warn(messages::as_options(text)));
-    talk.say(reading.summary);
+    reading.notices.iter().for_each(|text| console.say(messages::as_options(text)));
+    reading.warnings.iter().for_each(|text| console.warn(messages::as_options(text)));
+    console.say(reading.summary);
     Ok(reading.measures)
 }
 
 /// The clouds for a model of clouds; what says how Gaussians are read has no place there.
-pub fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, talk: Talk) -> Result<Vec<Measure>> {
+pub fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, console: Console) -> Result<Vec<Measure>> {
     let Gaussians { from_samples, centred: _, means, measure_weights, names } = gaussians;
     for (name, given) in [
         ("from-samples", *from_samples),
@@ -40,15 +40,15 @@ pub fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, tal
             return Err(Error::parameter(name, "the model is one of point clouds; leave this option out"));
         }
     }
-    read(inputs, how, talk)
+    read(inputs, how, console)
 }
 
 /// The Gaussians of the inputs: covariances, or those of clouds.
-pub fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, talk: Talk) -> Result<Set> {
+pub fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, console: Console) -> Result<Set> {
     let Gaussians { from_samples, centred, means, measure_weights, names } = gaussians;
     let files = GaussianFiles { means: means.clone(), weights: measure_weights.clone(), names: names.clone() };
     if *from_samples {
-        let mut set = Set::from_measures(&read(inputs, how, talk)?)?;
+        let mut set = Set::from_measures(&read(inputs, how, console)?)?;
         if *centred {
             set = Set::new(set.covariances().to_vec(), set.dim())?.with_names(set.names().to_vec())?;
         }

@@ -24,7 +24,7 @@ mod words;
 
 use args::{Args, Command};
 use clap::{CommandFactory, FromArgMatches};
-use console::{Talk, error_line};
+use console::{Console, error_line};
 use process::Exit;
 use std::process::ExitCode;
 use wgpca::Error;
@@ -32,17 +32,17 @@ use wgpca::Error;
 pub fn main() -> ExitCode {
     let matches = Args::command().get_matches();
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
-    let talk = Talk { quiet: args.quiet };
+    let console = Console { quiet: args.quiet };
     let Some((name, own)) = matches.subcommand() else { return ExitCode::from(2) };
     let result = match args.command {
-        Command::Fit(a) => fit::run(&a, own, talk),
-        Command::Gaussian(a) => gaussian::run(&a, talk),
-        Command::Transform(a) => transform::run(&a, talk),
-        Command::Sample(a) => transform::sample(&a, talk),
-        Command::Evaluate(a) => evaluate::run(&a, talk),
+        Command::Fit(a) => fit::run(&a, own, console),
+        Command::Gaussian(a) => gaussian::run(&a, console),
+        Command::Transform(a) => transform::run(&a, console),
+        Command::Sample(a) => transform::sample(&a, console),
+        Command::Evaluate(a) => evaluate::run(&a, console),
         Command::Info(a) => info::run(&a),
-        Command::Sinkhorn(a) => sinkhorn::run(&a, talk),
-        Command::Bures(a) => bures::run(&a, talk),
+        Command::Sinkhorn(a) => sinkhorn::run(&a, console),
+        Command::Bures(a) => bures::run(&a, console),
     };
     match result {
         Ok(Exit::Done) => ExitCode::SUCCESS,

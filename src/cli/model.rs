@@ -36,7 +36,7 @@ pub fn refuse_solves(solves: &Solves) -> Result<()> {
 }
 
 /// From so many measures on `auto` projects on a GPU: a few are done on the CPU before a GPU is awake.
-const WORTH: usize = 32;
+const MIN_GPU_MEASURES: usize = 32;
 
 /// A model with its projections where they were asked for, and what to say of it.
 pub fn projector<'a>(
@@ -44,6 +44,6 @@ pub fn projector<'a>(
     measures: &[Measure],
     choice: DeviceChoice,
 ) -> Result<(Projector<'a, f32>, Option<String>)> {
-    let (place, said) = place(choice, (measures.len() < WORTH).then_some("fewer than 32 measures"))?;
+    let (place, said) = place(choice, (measures.len() < MIN_GPU_MEASURES).then_some("fewer than 32 measures"))?;
     Ok((model.on(&place)?, said))
 }

@@ -1,6 +1,6 @@
 //! Standard output: whole lines, and no panic when its reader goes away.
 
-use super::console::Talk;
+use super::console::Console;
 use serde_json::{Value, json};
 use std::io::Write;
 use wgpca::clouds::{Component, Model};
@@ -19,13 +19,13 @@ pub fn line(text: impl std::fmt::Display) -> Result<()> {
 
 /// Standard output of a command whose result is a file: what cannot be written is dropped, and that is said once.
 pub struct Reporter {
-    talk: Talk,
+    console: Console,
     lost: bool,
 }
 
 impl Reporter {
-    pub fn new(talk: Talk) -> Self {
-        Reporter { talk, lost: false }
+    pub fn new(console: Console) -> Self {
+        Reporter { console, lost: false }
     }
 
     /// Writes text as it is.
@@ -35,7 +35,7 @@ impl Reporter {
         }
         if let Err(e) = emit(text) {
             self.lost = true;
-            self.talk.warn(format!("the rest of the output is dropped, the work goes on: {e}"));
+            self.console.warn(format!("the rest of the output is dropped, the work goes on: {e}"));
         }
     }
 

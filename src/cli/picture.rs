@@ -1,7 +1,7 @@
 //! The picture of a fit: each component over the times of the measures, and the measures in the plane of the first two
 //! times; of Gaussians also costs and, in the plane, the cone of covariances.
 
-use super::console::Talk;
+use super::console::Console;
 use std::path::Path;
 use wgpca::Result;
 use wgpca::clouds::Model;
@@ -22,14 +22,14 @@ impl<'a> Files<'a> {
         picture: &'a Path,
         saved: &Result<()>,
         draw: impl FnOnce() -> Result<()>,
-        talk: Talk,
+        console: Console,
     ) -> Self {
         if saved.is_err() {
             return Files { model: None, picture: None };
         }
         let drawn = draw();
         if let Err(e) = &drawn {
-            talk.warn(format!("there is no picture: {e}"));
+            console.warn(format!("there is no picture: {e}"));
         }
         Files { model: Some(model), picture: drawn.is_ok().then_some(picture) }
     }

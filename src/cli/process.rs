@@ -1,6 +1,6 @@
 //! The process: its threads, how it is asked to end, how it ended.
 
-use super::console::Talk;
+use super::console::Console;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wgpca::{Cancel, Error, Pool, Result};
@@ -14,10 +14,11 @@ pub enum Exit {
 }
 
 /// At most as many threads as can run at a time: more would wait for each other.
-pub fn pool(threads: usize, talk: Talk) -> Result<Pool> {
+pub fn pool(threads: usize, console: Console) -> Result<Pool> {
     let most = std::thread::available_parallelism().map_or(1, |n| n.get());
     if threads > most {
-        talk.say(format!("{threads} threads were asked for, this process may use {most} processors: it takes {most}"));
+        console
+            .say(format!("{threads} threads were asked for, this process may use {most} processors: it takes {most}"));
     }
     Pool::new(threads.min(most))
 }

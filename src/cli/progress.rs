@@ -1,21 +1,21 @@
 //! What a fit says while it runs: a bar or a line for people, lines for machines.
 
-use super::console::Talk;
+use super::console::Console;
 use super::output::{Reporter, finite, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
-use wgpca::clouds::{Event, Outcome};
+use wgpca::clouds::{Event, StepOutcome};
 use wgpca::gaussian;
 
 /// Steps between two lines of JSON.
-const EVERY: usize = 10;
+const STEPS_PER_LINE: usize = 10;
 
 /// A line that is drawn again and again, if standard error is a terminal that someone may read.
-fn bar(talk: Talk, json: bool, template: &str) -> Option<ProgressBar> {
-    let watched = !talk.quiet && !json && std::io::stderr().is_terminal();
+fn bar(console: Console, json: bool, template: &str) -> Option<ProgressBar> {
+    let watched = !console.quiet && !json && std::io::stderr().is_terminal();
     watched.then(|| {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let rate = |state: &ProgressState, out: &mut dyn Write| {
@@ -30,8 +30,8 @@ fn bar(talk: Talk, json: bool, template: &str) -> Option<ProgressBar> {
 pub struct Waiting(Option<ProgressBar>);
 
 impl Waiting {
-    pub fn new(talk: Talk, json: bool, what: String) -> Self {
-        let bar = bar(talk, json, "{spinner} {msg}, {elapsed}");
+    pub fn new(console: Console, json: bool, what: String) -> Self {
+        let bar = bar(console, json, "{spinner} {msg}, {elapsed}");
         if let Some(bar) = &bar {
             bar.set_message(what);
             bar.enable_steady_tick(Duration::from_millis(250));
@@ -53,7 +53,7 @@ fn first_of(spectrum: &[f64], total: f64) -> String {
 }
 
 pub struct Progress {
-    talk: Talk,
+    console: Console,
     bar: Option<ProgressBar>,
     json: bool,
     started: Instant,
@@ -63,9 +63,9 @@ pub struct Progress {
 
 impl Progress {
     /// A bar if standard error is a terminal that someone may read; JSON lines if asked for.
-    pub fn new(talk: Talk, json: bool) -> Self {
-        let bar = bar(talk, json, "{prefix} {bar:20} {pos}/{len}, {rate}, {eta} left  {msg}");
-        Progress { talk, bar, json, started: Instant::now(), loss: None, cost: None }
+    pub fn new(console: Console, json: bool) -> Self {
+        let bar = bar(console, json, "{prefix} {bar:20} {pos}/{len}, {rate}, {eta} left  {msg}");
+        Progress { console, bar, json, started: Instant::now(), loss: None, cost: None }
     }
 
     pub fn seconds(&self) -> f64 {
@@ -84,8 +84,8 @@ impl Progress {
     /// Something that a user must not miss, above the bar.
     pub fn warn(&self, text: impl std::fmt::Display) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| self.talk.warn(text)),
-            None => self.talk.warn(text),
+            Some(bar) => bar.suspend(|| self.console.warn(text)),
+            None => self.console.warn(text),
         }
     }
 
@@ -120,7 +120,7 @@ impl Progress {
         }
     }
 
-    fn message(&self, component: usize, o: &Outcome) -> String {
+    fn message(&self, component: usize, o: &StepOutcome) -> String {
         let number = |v: Option<f64>| v.map_or("-".into(), short);
         let mut text = format!("loss {} cost {}", number(self.loss), number(self.cost));
         if component > 1 {
@@ -137,7 +137,7 @@ impl Progress {
                 "event": "started", "component": component, "start": start, "cost": finite(*cost),
                 "spectrum": spectrum, "seconds": seconds,
             }),
-            Event::Step { step, .. } if !(step - 1).is_multiple_of(EVERY) => return None,
+            Event::Step { step, .. } if !(step - 1).is_multiple_of(STEPS_PER_LINE) => return None,
             Event::Step { component, step, steps, outcome: o } => json!({
                 "event": "step", "component": component, "step": step, "steps": steps,
                 "loss": o.divergence, "intersection": o.intersection, "orthogonality": o.orthogonality,
@@ -170,8 +170,8 @@ pub struct Searches {
 }
 
 impl Searches {
-    pub fn new(talk: Talk, json: bool) -> Self {
-        Searches { bar: bar(talk, json, "{prefix}  {msg}, {elapsed}") }
+    pub fn new(console: Console, json: bool) -> Self {
+        Searches { bar: bar(console, json, "{prefix}  {msg}, {elapsed}") }
     }
 
     pub fn event(&self, event: &gaussian::Event) {

@@ -1,7 +1,7 @@
 //! Where a fit begins: with the inputs of the command line, or where another stopped.
 
 use super::args::{Args, Command, Fit as Arguments, Reading};
-use super::console::Talk;
+use super::console::Console;
 use super::settings::settings;
 use super::words;
 use clap::{ArgMatches, Args as _, CommandFactory, Parser};
@@ -66,7 +66,7 @@ fn reads(id: &str) -> bool {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(args: &'a Arguments, matches: &ArgMatches, talk: Talk) -> Result<Self> {
+    pub fn new(args: &'a Arguments, matches: &ArgMatches, console: Console) -> Result<Self> {
         let command = command();
         let saved = match &args.resume {
             None => None,
@@ -77,7 +77,7 @@ impl<'a> Run<'a> {
                         let problem = "nothing was saved there yet; give inputs and output to start anew";
                         return Err(Error::file(directory, "", problem));
                     }
-                    talk.say(format!("nothing was saved in {} yet: the fit starts anew", directory.display()));
+                    console.say(format!("nothing was saved in {} yet: the fit starts anew", directory.display()));
                 }
                 saved
             }
@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes the directories of checkpoints for this run.
-    pub fn locks(&self, talk: Talk) -> Result<Vec<CheckpointLock>> {
+    pub fn locks(&self, console: Console) -> Result<Vec<CheckpointLock>> {
         let mut locks = vec![];
         let mut taken: Option<PathBuf> = None;
         let Arguments { checkpoint, resume, .. } = self.args;
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
             match self.lock(directory) {
                 Ok(lock) => locks.push(lock),
                 Err(e @ Error::File { .. }) => return Err(e),
-                Err(e) => talk.warn(format!("it cannot be made sure that no other fit uses this directory: {e}")),
+                Err(e) => console.warn(format!("it cannot be made sure that no other fit uses this directory: {e}")),
             }
         }
         Ok(locks)

@@ -1,7 +1,7 @@
 //! `wgpca sinkhorn`: in f64 on the CPU, in f32 on a GPU.
 
 use super::args::{Reading, Sinkhorn as Arguments};
-use super::console::Talk;
+use super::console::Console;
 use super::device::place;
 use super::inputs::read;
 use super::output::{emit, exact, line};
@@ -15,7 +15,7 @@ use wgpca::ot::Divergence;
 use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
 use wgpca::{Error, Measure, Result};
 
-pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
+pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
     let settings = |tolerance: f64| Sinkhorn {
         epsilon: args.epsilon.map_or(Epsilon::default(), Epsilon::Fixed),
         tolerance: args.tolerance.unwrap_or(tolerance),
@@ -29,7 +29,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     if args.x == args.y && args.x == Path::new("-") {
         return Err(Error::file(&args.y, "", "standard input holds one of the clouds; give a file for the other"));
     }
-    let (x, y) = (cloud(&args.x, &args.reading, talk)?, cloud(&args.y, &args.reading, talk)?);
+    let (x, y) = (cloud(&args.x, &args.reading, console)?, cloud(&args.y, &args.reading, console)?);
     if x.dim() != y.dim() {
         let problem = format!(
             "its points have {} coordinates, those of {} have {}; both clouds must lie in the same space",
@@ -41,7 +41,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     }
     let (place, why) = place(args.device, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
     let pairs = format!("{} × {} points, and each cloud with itself", x.len(), y.len());
-    let waiting = Waiting::new(talk, args.json, pairs);
+    let waiting = Waiting::new(console, args.json, pairs);
     #[cfg(feature = "cuda")]
     let on_gpu = match place.device() {
         Some(device) => {
@@ -58,12 +58,12 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
         Some(found) => found,
         None => {
             let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
-            pool(args.threads, talk)?.run(|| divergence::<f64>(&x, &y, &settings(CPU_TOLERANCE)))?
+            pool(args.threads, console)?.run(|| divergence::<f64>(&x, &y, &settings(CPU_TOLERANCE)))?
         }
     };
     drop(waiting);
     if let Some(why) = why {
-        talk.say(format!("{why}; in {form}"));
+        console.say(format!("{why}; in {form}"));
     }
     if let Some(path) = &args.gradient {
         output_files::write(path, &s.gradient, x.dim())?;
@@ -97,7 +97,7 @@ pub fn run(args: &Arguments, talk: Talk) -> Result<Exit> {
     if report.status == Status::Converged {
         return Ok(Exit::Done);
     }
-    talk.warn(format!(
+    console.warn(format!(
         "not converged ({}): marginal error {:.2e} after {} iterations; {}",
         report.status.name(),
         report.marginal_error,
@@ -127,12 +127,12 @@ fn remedy(status: Status, on_cpu: bool) -> &'static str {
 const CPU_TOLERANCE: f64 = 1e-6;
 const GPU_TOLERANCE: f64 = 1e-5;
 /// Pairs of points from which `auto` takes a GPU: below, a CPU is done about as soon, and in f64.
-const WORTH: usize = 1_000_000;
+const MIN_GPU_PAIRS: usize = 1_000_000;
 
 /// Why `auto` does not look for a GPU.
 fn unless(pairs: usize, tolerance: Option<f64>) -> Option<&'static str> {
     match tolerance {
-        _ if pairs < WORTH => Some("fewer than a million pairs of points"),
+        _ if pairs < MIN_GPU_PAIRS => Some("fewer than a million pairs of points"),
         Some(t) if t < GPU_TOLERANCE => Some("for this tolerance"),
         _ => None,
     }
@@ -148,8 +148,8 @@ fn widened(s: Divergence<f32>) -> Divergence<f64> {
 }
 
 /// The one cloud of a file.
-fn cloud(path: &Path, how: &Reading, talk: Talk) -> Result<Measure> {
-    let mut clouds = read(&[path.into()], how, talk)?;
+fn cloud(path: &Path, how: &Reading, console: Console) -> Result<Measure> {
+    let mut clouds = read(&[path.into()], how, console)?;
     let count = clouds.len();
     match clouds.pop() {
         Some(one) if count == 1 => Ok(one),

@@ -1,7 +1,7 @@
 //! `wgpca transform` and `wgpca sample`: measures to times, times to points.
 
 use super::args::{Sample, Transform};
-use super::console::Talk;
+use super::console::Console;
 use super::device::refuse_gpu;
 use super::inputs::{read_as_gaussians, read_clouds};
 use super::model::{ask, load, projector, refuse_solves};
@@ -14,7 +14,7 @@ use wgpca::ot::Status;
 use wgpca::{Measure, Result};
 
 /// Where a measure projects on a component.
-struct Foot {
+struct ProjectedTime {
     time: f64,
     /// Standard error of the time, for clouds; none if it is not known.
     error: Option<Option<f64>>,
@@ -23,8 +23,8 @@ struct Foot {
     settled: bool,
 }
 
-pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
-    let (components, names, rows) = project(args, talk)?;
+pub fn run(args: &Transform, console: Console) -> Result<Exit> {
+    let (components, names, rows) = project(args, console)?;
     let errors = rows.iter().flatten().any(|p| p.error.is_some());
     let error = |k| if errors { format!(",t{k}_se") } else { String::new() };
     let mut text = String::from("name");
@@ -47,14 +47,14 @@ pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
     }
     emit(&text)?;
     for (k, ends) in ends.iter().enumerate().filter(|(_, ends)| **ends > 0) {
-        talk.warn(format!(
+        console.warn(format!(
             "{ends} of {} measures project to an end of the interval of component {}: the geodesic cannot go on to them",
             names.len(),
             k + 1
         ));
     }
     if open > 0 {
-        talk.warn(format!(
+        console.warn(format!(
             "the solves of {open} of {} measures did not reach their tolerance; raise --max-iterations or --tolerance",
             names.len()
         ));
@@ -64,20 +64,20 @@ pub fn run(args: &Transform, talk: Talk) -> Result<Exit> {
 }
 
 /// Number of components, names of the measures, and a row for each.
-fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<Foot>>)> {
-    let pool = pool(args.threads, talk)?;
+fn project(args: &Transform, console: Console) -> Result<(usize, Vec<String>, Vec<Vec<ProjectedTime>>)> {
+    let pool = pool(args.threads, console)?;
     Ok(match load(&args.model)? {
         AnyModel::Clouds(mut model) => {
             ask(&mut model.sinkhorn, &args.solves)?;
-            let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, talk)?;
+            let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, console)?;
             let foot = |p: wgpca::clouds::Projection| {
                 let settled = p.status == Status::Converged;
-                Foot { time: p.time, error: Some(p.time_se), residual: p.residual, at_end: p.at_end, settled }
+                ProjectedTime { time: p.time, error: Some(p.time_se), residual: p.residual, at_end: p.at_end, settled }
             };
             let (mut projector, said) = projector(&model, &measures, args.device)?;
             let rows = pool.run(|| projector.transform(&measures))?;
             if let Some(said) = said {
-                talk.say(said);
+                console.say(said);
             }
             let names = measures.iter().map(Measure::name).map(String::from).collect();
             (model.components.len(), names, rows.into_iter().map(|r| r.into_iter().map(foot).collect()).collect())
@@ -85,8 +85,8 @@ fn project(args: &Transform, talk: Talk) -> Result<(usize, Vec<String>, Vec<Vec<
         AnyModel::Gaussian(model) => {
             refuse_gpu(args.device)?;
             refuse_solves(&args.solves)?;
-            let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, talk)?;
-            let foot = |p: wgpca::gaussian::Projection| Foot {
+            let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, console)?;
+            let foot = |p: wgpca::gaussian::Projection| ProjectedTime {
                 time: p.time,
                 error: None,
                 residual: p.residual,
@@ -106,7 +106,7 @@ fn field(text: &str) -> String {
 }
 
 /// `wgpca sample`.
-pub fn sample(args: &Sample, talk: Talk) -> Result<Exit> {
+pub fn sample(args: &Sample, console: Console) -> Result<Exit> {
     if let Some(path) = &args.output {
         output_files::check(path, &[&args.model])?;
     }
@@ -118,7 +118,7 @@ pub fn sample(args: &Sample, talk: Talk) -> Result<Exit> {
     match &args.output {
         Some(path) => {
             output_files::write(path, &drawn, dim)?;
-            talk.say(format!("{points} points of component {component} in {}", path.display()));
+            console.say(format!("{points} points of component {component} in {}", path.display()));
         }
         None => emit(&output_files::csv(&drawn, dim))?,
     }

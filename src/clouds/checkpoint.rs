@@ -3,13 +3,13 @@
 use super::component::{Component, FitStatus};
 use super::project::explained::Baseline;
 use super::train::state::State;
-use super::train::step::Outcome;
+use super::train::step::StepOutcome;
 
 /// A state worth keeping.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "io", serde(bound = ""))]
-pub(crate) struct Kept<T> {
+pub(crate) struct Snapshot<T> {
     pub state: State<T>,
     #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
     pub cost: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Counts {
 const WINDOW: usize = 100;
 
 impl Counts {
-    pub fn add(&mut self, outcome: &Outcome) {
+    pub fn add(&mut self, outcome: &StepOutcome) {
         self.visits += outcome.measures;
         self.clipped += outcome.clipped;
         self.unconverged += outcome.unconverged;
@@ -50,11 +50,11 @@ impl Counts {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "io", serde(bound = ""))]
-pub(crate) struct Trained<T> {
+pub(crate) struct FinishedStart<T> {
     pub name: String,
     #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
     pub start_cost: f64,
-    pub best: Kept<T>,
+    pub best: Snapshot<T>,
     pub spectrum: Vec<f64>,
     pub counts: Counts,
     pub steps: usize,
@@ -72,7 +72,7 @@ pub(crate) struct Training<T> {
     pub evaluated: usize,
     #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
     pub start_cost: f64,
-    pub best: Kept<T>,
+    pub best: Snapshot<T>,
     pub spectrum: Vec<f64>,
     pub counts: Counts,
 }
@@ -81,10 +81,10 @@ pub(crate) struct Training<T> {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "io", serde(bound = ""))]
-pub(crate) struct Position<T> {
+pub(crate) struct FitProgress<T> {
     pub components: Vec<Component<T>>,
     /// Starts of the present component that are done.
-    pub trained: Vec<Trained<T>>,
+    pub trained: Vec<FinishedStart<T>>,
     pub training: Option<Training<T>>,
     /// The yardstick of explained shares, once the first component is finished.
     #[cfg_attr(feature = "io", serde(default))]
@@ -92,7 +92,7 @@ pub(crate) struct Position<T> {
 }
 
 #[cfg(feature = "io")]
-impl<T: crate::simd::real::Real> Position<T> {
+impl<T: crate::simd::real::Real> FitProgress<T> {
     /// What does not fit the settings, n measures and dimension d.
     pub fn fault(&self, settings: &super::settings::Settings, n: usize, d: usize) -> Option<&'static str> {
         let Ok(architecture) = super::geodesic::networks::Architecture::new(settings, d) else {

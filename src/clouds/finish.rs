@@ -1,23 +1,23 @@
 //! From a trained state to a component: unit speed, interval, times, sign, cost, warnings.
 
-use super::checkpoint::Trained;
+use super::checkpoint::FinishedStart;
 use super::component::{Component, FitStatus};
 use super::data::dataset::Data;
 use super::geodesic::interval::Interval;
 use super::geodesic::samples::{Samples, reference};
 use super::project::evaluate::{Curve, Measures};
-use super::project::explained::{Baseline, Projected, RESOLVED, Share, Yardstick};
-use super::project::time_search::Foot;
+use super::project::explained::{Baseline, BaselineChoice, MIN_RESOLVED_VARIATION, Projected, Share};
+use super::project::time_search::ProjectedTime;
 use super::settings::{Orthogonality, Settings};
 use super::train::batch::Earlier;
 use super::train::state::{GAUGE, State};
 use crate::error::Result;
-use crate::ot::{Points, Sinkhorn, Solves, Status};
+use crate::ot::{DivergenceBackend, Points, Sinkhorn, Status};
 use crate::rng::Purpose;
 use crate::simd::real::{Real, dot};
 
 /// Samples for the interval, the speed, I and O.
-const SAMPLES: usize = 4096;
+const FINAL_SAMPLES: usize = 4096;
 /// Tolerance of the solves of final numbers.
 const TOLERANCE: f64 = 1e-4;
 
@@ -32,13 +32,13 @@ pub(crate) fn final_sinkhorn(settings: &Sinkhorn) -> Sinkhorn {
 
 /// `trained` has the best start first.
 pub(crate) fn finish<T: Real>(
-    trained: Vec<Trained<T>>,
+    trained: Vec<FinishedStart<T>>,
     data: &Data<T>,
     settings: &Settings,
     finished: &[Component<T>],
     earlier: &[Earlier<T>],
     baseline: &mut Option<Baseline>,
-    solves: &mut dyn Solves<T>,
+    solves: &mut dyn DivergenceBackend<T>,
 ) -> Result<Component<T>> {
     let (n, d, scale) = (data.sources.len(), data.dim, data.frame.scale);
     let (seed, unit) = (settings.seed, scale * scale);
@@ -48,7 +48,7 @@ pub(crate) fn finish<T: Real>(
     let mut state = kept.best.state;
 
     // Unit speed, and the interval on a large sample; the largest time positive.
-    let x: Vec<T> = reference(seed, Purpose::Evaluation, [5, 0, 0], SAMPLES, d);
+    let x: Vec<T> = reference(seed, Purpose::Evaluation, [5, 0, 0], FINAL_SAMPLES, d);
     let speed = Samples::new(&state.geodesic, &x).speed_squared().sqrt();
     let moves = GAUGE.contains(&speed);
     if moves {
@@ -96,10 +96,10 @@ pub(crate) fn finish<T: Real>(
         meeting: tie.map_or(0.0, |t| t.meeting[1]),
     });
     let yardstick = match baseline.take() {
-        Some(known) => Yardstick::Known(known),
+        Some(known) => BaselineChoice::Known(known),
         None => {
             let first = finished.first().map_or(curve, Component::curve);
-            Yardstick::At(measures.single(&targets, &first, &projected[0].times)?)
+            BaselineChoice::At(measures.single(&targets, &first, &projected[0].times)?)
         }
     };
     let found = measures.shares(&projected, finished.len(), yardstick, settings.evaluation_points)?;
@@ -119,7 +119,7 @@ pub(crate) fn finish<T: Real>(
     let share = |k: usize| if counts.visits > 0 { k as f64 / counts.visits as f64 } else { 0.0 };
     let mut component = Component {
         interval: (interval.low * scale, interval.high * scale),
-        interval_samples: SAMPLES,
+        interval_samples: FINAL_SAMPLES,
         meeting: tie.map(|t| (t.meeting[0] * scale, t.meeting[1] * scale)),
         intersection: tie.map(|t| t.intersection * unit),
         orthogonality: tie.map(|t| t.orthogonality),
@@ -169,14 +169,20 @@ fn points_down(times: &[f64]) -> bool {
 }
 
 #[derive(Clone, Copy)]
-struct Tie {
+struct ConstraintResiduals {
     meeting: [f64; 2],
     intersection: f64,
     orthogonality: f64,
 }
 
 /// I and O on a large sample.
-fn tie<T: Real>(state: &State<T>, interval: &Interval, earlier: &[Earlier<T>], x: &[T], settings: &Settings) -> Tie {
+fn tie<T: Real>(
+    state: &State<T>,
+    interval: &Interval,
+    earlier: &[Earlier<T>],
+    x: &[T],
+    settings: &Settings,
+) -> ConstraintResiduals {
     let meeting = [earlier[0].interval.clip(state.meeting[0]).0, interval.clip(state.meeting[1]).0];
     let samples = Samples::new(&state.geodesic, x);
     let d = state.geodesic.architecture.dim();
@@ -205,14 +211,14 @@ fn tie<T: Real>(state: &State<T>, interval: &Interval, earlier: &[Earlier<T>], x
             }
         };
     }
-    Tie { meeting, intersection, orthogonality }
+    ConstraintResiduals { meeting, intersection, orthogonality }
 }
 
 /// What the study of convergence saw go wrong, and what a user cannot see in the numbers alone.
 fn warnings<T: Real>(
     c: &Component<T>,
     explained: &Share,
-    feet: &[Foot],
+    feet: &[ProjectedTime],
     worst_window: f64,
     moves: bool,
     variance: f64,
@@ -260,7 +266,7 @@ fn warnings<T: Real>(
     }
     match c.explained {
         None => out.push(format!(
-            "the measures do not differ by more than {RESOLVED} standard errors of sampling: there is no share to explain; \
+            "the measures do not differ by more than {MIN_RESOLVED_VARIATION} standard errors of sampling: there is no share to explain; \
              measures of more points, or more measures, may tell"
         )),
         Some(_) if !explained.distinguishable() => {

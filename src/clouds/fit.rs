@@ -1,7 +1,7 @@
 //! The fit: components one after the other, each from its starts, step by step. A [`Fit`] advances one piece of work at
 //! a time, so that its owner can report, save or stop between any two; stopped within one it stands where it stood before.
 
-use super::checkpoint::{Counts, Kept, Position, Trained, Training};
+use super::checkpoint::{Counts, FinishedStart, FitProgress, Snapshot, Training};
 use super::component::{Component, FitStatus};
 use super::data::dataset::Data;
 use super::finish::finish;
@@ -12,12 +12,12 @@ use super::settings::{Keep, Settings, Start};
 use super::start::tangent::{barycentre, start};
 use super::train::batch::Earlier;
 use super::train::state::State;
-use super::train::step::Outcome;
-use super::train::trainer::{Course, Cpu, Engine, Steps, together};
+use super::train::step::StepOutcome;
+use super::train::trainer::{CpuTraining, Trainer, TrainingBackend, TrainingContext, together};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::{Epsilon, Solves};
+use crate::ot::{DivergenceBackend, Epsilon};
 use crate::pool::Pool;
 use crate::simd::real::Real;
 use std::borrow::Cow;
@@ -45,7 +45,7 @@ pub enum Event {
         /// Steps planned.
         steps: usize,
         /// What it saw; of several steps their sums and worst, else the last.
-        outcome: Outcome,
+        outcome: StepOutcome,
     },
     /// The cost was evaluated on the fixed points.
     Evaluated {
@@ -72,7 +72,7 @@ pub struct Fit<T: Real> {
     #[cfg(feature = "io")]
     fingerprint: u64,
     data: Data<T>,
-    position: Position<T>,
+    position: FitProgress<T>,
     barycentre: Option<Vec<T>>,
     /// The finished components as later ones see them.
     earlier: Vec<Earlier<T>>,
@@ -81,10 +81,10 @@ pub struct Fit<T: Real> {
     /// Made for the first piece of work.
     evaluator: Option<Evaluator<T>>,
     cancel: Cancel,
-    engine: Box<dyn Engine<T>>,
-    stepper: Option<Box<dyn Steps<T>>>,
+    engine: Box<dyn TrainingBackend<T>>,
+    stepper: Option<Box<dyn Trainer<T>>>,
     /// What the last steps saw.
-    seen: Vec<Outcome>,
+    seen: Vec<StepOutcome>,
 }
 
 /// `tangent(1)`, `random`.
@@ -127,10 +127,10 @@ impl<T: Real> Fit<T> {
             #[cfg(feature = "io")]
             fingerprint: super::checkpoint::fingerprint(measures),
             names: measures.iter().map(|m| m.name().to_string()).collect(),
-            position: Position { components: vec![], trained: vec![], training: None, baseline: None },
+            position: FitProgress { components: vec![], trained: vec![], training: None, baseline: None },
             barycentre: None,
             earlier: vec![],
-            engine: Box::new(Cpu),
+            engine: Box::new(CpuTraining),
             stepper: None,
             seen: Vec::with_capacity(1),
             evaluator: None,
@@ -176,18 +176,18 @@ impl<T: Real> Fit<T> {
 
     /// Where the fit stands, to be written.
     #[cfg(feature = "io")]
-    pub(crate) fn position_mut(&mut self) -> Result<&mut Position<T>> {
+    pub(crate) fn position_mut(&mut self) -> Result<&mut FitProgress<T>> {
         self.settle()?;
         Ok(&mut self.position)
     }
 
     /// The same fit on the CPU from now on.
     pub(crate) fn on_cpu(self) -> Result<Self> {
-        self.on_engine(Box::new(Cpu))
+        self.on_engine(Box::new(CpuTraining))
     }
 
     /// The same fit elsewhere from now on.
-    pub(crate) fn on_engine(mut self, engine: Box<dyn Engine<T>>) -> Result<Self> {
+    pub(crate) fn on_engine(mut self, engine: Box<dyn TrainingBackend<T>>) -> Result<Self> {
         self.settle()?;
         if let Some(evaluator) = &mut self.evaluator {
             evaluator.solve_on(solves(&*engine, &self.cancel));
@@ -205,7 +205,7 @@ impl<T: Real> Fit<T> {
 
     /// Goes on from where another fit stood.
     #[cfg(feature = "io")]
-    pub(crate) fn set_position(&mut self, position: Position<T>) {
+    pub(crate) fn set_position(&mut self, position: FitProgress<T>) {
         self.position = position;
         self.see_earlier();
     }
@@ -282,7 +282,7 @@ impl<T: Real> Fit<T> {
         let spectrum = started.spectrum.map(|s| s.iter().map(|v| v * scale * scale).collect::<Vec<_>>());
         let state = started.state;
         self.position.training = Some(Training {
-            best: Kept { state: state.clone(), cost, step: 0 },
+            best: Snapshot { state: state.clone(), cost, step: 0 },
             state,
             step: 0,
             evaluated: 0,
@@ -298,7 +298,7 @@ impl<T: Real> Fit<T> {
         let (steps, run) = (self.steps(), self.run());
         let Fit { settings, data, position, engine, stepper, earlier, seen, cancel, .. } = self;
         let training = position.training.as_mut().expect("a start is in training");
-        let course = Course { data, settings, earlier, run, steps, cancel };
+        let course = TrainingContext { data, settings, earlier, run, steps, cancel };
         let stepper = match stepper {
             Some(stepper) => stepper,
             None => stepper.insert(engine.prepare(&course, training.step, &training.state)?),
@@ -331,7 +331,7 @@ impl<T: Real> Fit<T> {
         training.evaluated = training.step;
         // NaN is never the best.
         if cost < training.best.cost || (self.settings.keep == Keep::Last && cost.is_finite()) {
-            training.best = Kept { state: training.state.clone(), cost, step: training.step };
+            training.best = Snapshot { state: training.state.clone(), cost, step: training.step };
         }
         let best = training.best.cost;
         Ok(Event::Evaluated { component, step: training.step, cost: cost * unit, best: best * unit })
@@ -343,7 +343,7 @@ impl<T: Real> Fit<T> {
         let evaluator = match evaluator {
             Some(evaluator) => evaluator,
             None => {
-                let mut made = Evaluator::new(data, settings, solves(&Cpu, cancel))?;
+                let mut made = Evaluator::new(data, settings, solves(&CpuTraining, cancel))?;
                 made.solve_on(solves(&**engine, cancel));
                 evaluator.insert(made)
             }
@@ -364,14 +364,14 @@ impl<T: Real> Fit<T> {
         let Some(training) = self.position.training.take() else { return };
         let Training { step, start_cost, best, spectrum, counts, .. } = training;
         let name = start_name(self.settings.starts[self.position.trained.len()]);
-        self.position.trained.push(Trained { name, start_cost, best, spectrum, counts, steps: step, status });
+        self.position.trained.push(FinishedStart { name, start_cost, best, spectrum, counts, steps: step, status });
         self.stepper = None;
     }
 
     fn finish_component(&mut self) -> Result<()> {
         let mut trained = self.position.trained.clone();
         // A NaN, of either sign, is the worst.
-        let key = |start: &Trained<T>| if start.best.cost.is_nan() { f64::INFINITY } else { start.best.cost };
+        let key = |start: &FinishedStart<T>| if start.best.cost.is_nan() { f64::INFINITY } else { start.best.cost };
         trained.sort_by(|a, b| key(a).total_cmp(&key(b)));
         let Fit { data, settings, earlier, engine, position, cancel, .. } = self;
         // The position stays as it is if this ends early.
@@ -400,9 +400,9 @@ impl<T: Real> Fit<T> {
         Ok(Model { warnings, ..model })
     }
 
-    fn in_units(&self, outcome: Outcome) -> Outcome {
+    fn in_units(&self, outcome: StepOutcome) -> StepOutcome {
         let scale = self.data.frame.scale;
-        Outcome {
+        StepOutcome {
             divergence: outcome.divergence.map(|v| v * scale * scale),
             intersection: outcome.intersection * scale * scale,
             speed: outcome.speed * scale,
@@ -436,7 +436,7 @@ fn weighted<'a>(measures: &'a [Measure], weights: &[f64]) -> Result<(Cow<'a, [Me
 }
 
 /// Who solves for an engine, until this token is set.
-fn solves<T>(engine: &dyn Engine<T>, cancel: &Cancel) -> Box<dyn Solves<T>> {
+fn solves<T>(engine: &dyn TrainingBackend<T>, cancel: &Cancel) -> Box<dyn DivergenceBackend<T>> {
     let mut solves = engine.solves();
     solves.cancel_by(cancel);
     solves

@@ -14,7 +14,7 @@ pub(crate) mod start;
 pub(crate) mod train;
 
 #[cfg(feature = "io")]
-pub(crate) use checkpoint::{Kept, Position, Trained, Training};
+pub(crate) use checkpoint::{FinishedStart, FitProgress, Snapshot, Training};
 pub use component::{Component, FitStatus};
 pub use data::frame::Frame;
 pub use fit::{Event, Fit, fit};
@@ -25,19 +25,19 @@ pub use projector::{Evaluation, Projection, Projector};
 pub use settings::*;
 #[cfg(any(feature = "io", feature = "cuda"))]
 pub(crate) use train::state::State;
-pub use train::step::Outcome;
+pub use train::step::StepOutcome;
 
 /// What the engine on a GPU shares with this one.
 #[cfg(feature = "cuda")]
 pub(crate) mod shared {
     pub(crate) use super::data::dataset::{Data, Rule, rule_in};
     pub(crate) use super::geodesic::chunk::ROWS;
-    pub(crate) use super::train::state::{LONGEST, MEETING_RATE};
-    pub(crate) use super::train::trainer::{Course, Cpu, Engine, REPORT_EVERY, Steps};
+    pub(crate) use super::train::state::{MAX_TIME_STEP, MEETING_RATE};
+    pub(crate) use super::train::trainer::{CpuTraining, REPORT_EVERY, Trainer, TrainingBackend, TrainingContext};
     #[cfg(test)]
     pub(crate) use super::{
         geodesic::interval::{End, Interval},
         train::batch::Earlier,
-        train::step::{Slot, Stepper, extremes},
+        train::step::{CpuTrainer, MeasureBatch, extremes},
     };
 }

@@ -1,16 +1,16 @@
 //! Projecting measures on a fitted model: times, residuals, scores, costs.
 
 use super::project::evaluate::Measures;
-use super::project::explained::{Projected, Share, Yardstick};
+use super::project::explained::{BaselineChoice, Projected, Share};
 use super::project::time_errors::TimeError;
-use super::project::time_search::Foot;
+use super::project::time_search::ProjectedTime;
 use crate::cancel::Cancel;
 use crate::clouds::data::dataset::{epsilon, same_dimension};
 use crate::clouds::data::source::{Source, canonical};
 use crate::clouds::model::Model;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::{self, Points, Solves, Status};
+use crate::ot::{self, DivergenceBackend, Points, Status};
 use crate::simd::real::Real;
 
 /// Where a measure projects on one component.
@@ -53,7 +53,7 @@ pub struct Evaluation {
 /// A model and who solves for it: what [`Model::on`] gives. A [`Model`] projects on the CPU by itself.
 pub struct Projector<'a, T> {
     model: &'a Model<T>,
-    solves: Box<dyn Solves<T>>,
+    solves: Box<dyn DivergenceBackend<T>>,
 }
 
 impl<T: Real> Model<T> {
@@ -87,12 +87,12 @@ impl<T: Real> Model<T> {
     }
 
     pub(crate) fn on_cpu(&self) -> Projector<'_, T> {
-        Projector::new(self, Box::new(ot::Cpu::default()))
+        Projector::new(self, Box::new(ot::CpuBackend::default()))
     }
 }
 
 impl<'a, T: Real> Projector<'a, T> {
-    pub(crate) fn new(model: &'a Model<T>, solves: Box<dyn Solves<T>>) -> Self {
+    pub(crate) fn new(model: &'a Model<T>, solves: Box<dyn DivergenceBackend<T>>) -> Self {
         Projector { model, solves }
     }
 
@@ -117,7 +117,7 @@ impl<'a, T: Real> Projector<'a, T> {
                 let feet = measures.project(&targets, &c.curve())?;
                 let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
                 let errors = measures.time_errors(&c.curve(), &times)?;
-                for ((row, Foot { time, value, report }), error) in out.iter_mut().zip(feet).zip(errors) {
+                for ((row, ProjectedTime { time, value, report }), error) in out.iter_mut().zip(feet).zip(errors) {
                     let report = error.map_or(report, |e| report.and(e.report));
                     row.push(Projection {
                         time: time * scale,
@@ -172,7 +172,7 @@ impl<'a, T: Real> Projector<'a, T> {
                     meeting: c.meeting.map_or(0.0, |(_, here)| here / scale),
                 });
             }
-            Ok((measures.shares(&projected, 0, Yardstick::At(single / scale), points)?, open))
+            Ok((measures.shares(&projected, 0, BaselineChoice::At(single / scale), points)?, open))
         })?;
         let unit = scale * scale;
         Ok(Evaluation {

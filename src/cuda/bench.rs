@@ -1,6 +1,6 @@
 //! What `benches/` times and users never call: solves whose clouds and memory stay on the device, as in a training.
 
-use super::device::Device;
+use super::device::CudaDevice;
 use super::memory::Buffer;
 use super::sinkhorn::{Clouds, Size, Solver, Start};
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::ot::{self, Points, Report, Sinkhorn};
 /// A pair of clouds on the device, with the memory of its solves.
 #[derive(Debug)]
 pub struct Pair {
-    device: Device,
+    device: CudaDevice,
     solver: Solver,
     size: Size,
     x: Buffer<f32>,
@@ -23,8 +23,8 @@ impl Pair {
     ///
     /// # Errors
     /// As [`divergence`](super::divergence()).
-    pub fn new(device: &Device, x: &Points<f32>, y: &Points<f32>, settings: &Sinkhorn) -> Result<Self> {
-        let epsilon = ot::Solver::new(settings)?.check(x, y)?;
+    pub fn new(device: &CudaDevice, x: &Points<f32>, y: &Points<f32>, settings: &Sinkhorn) -> Result<Self> {
+        let epsilon = ot::DivergenceSolver::new(settings)?.check(x, y)?;
         let size = Size { pairs: 1, n: x.len(), m: y.len(), d: x.dim() };
         Ok(Pair {
             device: device.clone(),

@@ -34,7 +34,7 @@ pub struct Gpu {
 ///
 /// Every fit, projector and divergence works in a stream of its own, so several threads may use one device.
 #[derive(Clone, Debug)]
-pub struct Device {
+pub struct CudaDevice {
     gpu: Arc<Gpu>,
     label: Arc<str>,
     /// Bytes of shared memory that a block may ask for.
@@ -45,7 +45,7 @@ pub struct Device {
     parameters: Arc<HashMap<String, Vec<usize>>>,
 }
 
-impl Device {
+impl CudaDevice {
     /// Every GPU that the driver sees, the unusable ones too.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Device {
         let shared = context
             .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
             .map_err(|e| failed("it does not say its shared memory", e))?;
-        let device = Device {
+        let device = CudaDevice {
             gpu: Arc::new(gpu),
             shared: u32::try_from(shared).unwrap_or(0),
             stream,
@@ -108,7 +108,7 @@ impl Device {
     /// made them.
     pub(crate) fn with_stream(&self) -> Result<Self> {
         let stream = self.stream.context().new_stream().map_err(|e| self.failed("no stream", e))?;
-        Ok(Device { stream, ..self.clone() })
+        Ok(CudaDevice { stream, ..self.clone() })
     }
 
     /// What the driver says of it.

@@ -1,7 +1,7 @@
 //! A step's launches, recorded once and replayed: the driver then launches a whole step in one call instead of each of
 //! its kernels.
 
-use super::device::Device;
+use super::device::CudaDevice;
 use crate::error::Result;
 use cudarc::driver::CudaGraph;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode, CUstreamCaptureStatus as Status};
@@ -11,7 +11,7 @@ use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode, CUstrea
 /// What it replays has the arguments' values of the time of capture, addresses of buffers among them: the buffers
 /// must live as long as the graph is launched. Keep it beside them, in front of them, so that it is dropped first.
 pub(crate) struct Graph {
-    device: Device,
+    device: CudaDevice,
     graph: CudaGraph,
 }
 
@@ -26,7 +26,7 @@ impl Graph {
     ///
     /// # Errors
     /// Those of `work`, or [`Error::Device`](crate::Error::Device) if it did what a capture forbids or nothing at all.
-    pub(crate) fn capture(device: &Device, work: impl FnOnce(&Device) -> Result<()>) -> Result<Self> {
+    pub(crate) fn capture(device: &CudaDevice, work: impl FnOnce(&CudaDevice) -> Result<()>) -> Result<Self> {
         let stream = &device.stream;
         let failed = |e| device.failed("the step cannot be recorded", e);
         // Other threads go on with what they do.

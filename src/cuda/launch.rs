@@ -1,7 +1,7 @@
 //! How a kernel is called. `launch!` is the one way; it compares the arguments' number and sizes with what the kernel
 //! takes before the driver sees them.
 
-use super::device::Device;
+use super::device::CudaDevice;
 use super::kernel::Kernel;
 use crate::error::Result;
 use cudarc::driver::sys::CUfunction_attribute as Attribute;
@@ -43,7 +43,7 @@ impl Grid {
         Grid { shared: u32::try_from(bytes).unwrap_or(u32::MAX), ..self }
     }
 
-    /// With all blocks resident; see [`Device::max_cooperative_blocks`].
+    /// With all blocks resident; see [`CudaDevice::max_cooperative_blocks`].
     pub(crate) fn cooperative(self) -> Self {
         Grid { cooperative: true, ..self }
     }
@@ -80,7 +80,7 @@ impl<P: Parameter> Argument for &mut P {
     const BYTES: usize = P::BYTES;
 }
 
-impl Device {
+impl CudaDevice {
     /// Asks for more shared memory than a block has by itself, once.
     fn ask_for_shared(&self, kernel: &Kernel, bytes: u32) -> Result<()> {
         if bytes <= kernel.asked.load(Ordering::Relaxed) {
@@ -128,7 +128,7 @@ impl Device {
 /// A launch being put together.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
-    device: &'a Device,
+    device: &'a CudaDevice,
     kernel: &'a Kernel,
     arguments: LaunchArgs<'a>,
     sizes: Vec<usize>,
@@ -179,7 +179,7 @@ impl<'a> Call<'a> {
 /// right order, and that buffers are long enough, is the caller's business and that of its tests.
 macro_rules! launch {
     ($device:expr, $name:expr, $grid:expr $(, $argument:expr)* $(,)?) => {{
-        let device: &$crate::cuda::Device = &$device;
+        let device: &$crate::cuda::CudaDevice = &$device;
         match device.kernel($name) {
             // One expression, so that temporaries among the arguments live until the launch.
             Ok(kernel) => device.call(&kernel)$(.arg($argument))*.launch($grid),

@@ -1,6 +1,6 @@
 //! Memory of a device, and copies. A copy that does not fit is an error, not a panic.
 
-use super::device::Device;
+use super::device::CudaDevice;
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits};
@@ -12,7 +12,7 @@ pub(crate) type Buffer<T> = CudaSlice<T>;
 pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + Copy + Default {}
 impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default> Number for T {}
 
-impl Device {
+impl CudaDevice {
     /// `n` zeros. For n = 0 one zero: a device knows no empty memory, and a kernel may be handed what it does not use.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Device {
     /// A buffer with these numbers (one zero, if there are none).
     ///
     /// # Errors
-    /// As [`Device::zeros`].
+    /// As [`CudaDevice::zeros`].
     pub(crate) fn upload<T: Number>(&self, values: &[T]) -> Result<Buffer<T>> {
         let mut buffer = self.zeros(values.len())?;
         self.copy_into(values, &mut buffer)?;
@@ -44,7 +44,7 @@ impl Device {
         Ok(values)
     }
 
-    /// [`Device::download`] into memory that is there: nothing is allocated.
+    /// [`CudaDevice::download`] into memory that is there: nothing is allocated.
     ///
     /// # Errors
     /// [`Error::Device`] if the lengths differ, or that or anything before failed.

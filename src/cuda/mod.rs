@@ -22,5 +22,5 @@ mod terms;
 mod tests;
 mod trainer;
 
-pub use device::{Device, Gpu};
+pub use device::{CudaDevice, Gpu};
 pub use sinkhorn::divergence;

@@ -1,7 +1,7 @@
 //! What goes wrong is said with its remedy, and the CPU engine works on; launches, memory and recorded steps do what
 //! they say.
 
-use super::device::Device;
+use super::device::CudaDevice;
 use super::graph::Graph;
 use super::launch::Grid;
 use crate::error::Result;
@@ -38,18 +38,18 @@ fn a_device_that_cannot_be_opened_says_why() {
     ];
     for (fault, parts) in cases {
         emulator.inject(*fault);
-        says(Device::open(0), parts);
+        says(CudaDevice::open(0), parts);
         the_cpu_works();
         emulator.reset();
     }
-    says(Device::open(1), &["cuda:1: ", "no such GPU", "only cuda:0", cpu]);
-    says(Device::open(usize::MAX), &["no such GPU"]);
+    says(CudaDevice::open(1), &["cuda:1: ", "no such GPU", "only cuda:0", cpu]);
+    says(CudaDevice::open(usize::MAX), &["no such GPU"]);
     emulator.inject(Fault::Init(100));
-    says(Device::list(), &["cuda: ", "no NVIDIA GPU is visible"]);
+    says(CudaDevice::list(), &["cuda: ", "no NVIDIA GPU is visible"]);
     emulator.reset();
     // After all this it opens.
-    let device = Device::open(0).unwrap();
-    assert_eq!(Device::list().unwrap(), [device.gpu().clone()]);
+    let device = CudaDevice::open(0).unwrap();
+    assert_eq!(CudaDevice::list().unwrap(), [device.gpu().clone()]);
     assert_eq!((device.name(), device.gpu().capability, device.gpu().driver), ("emulator", (7, 0), (12, 0)));
 }
 
@@ -58,7 +58,7 @@ fn a_device_that_cannot_be_opened_says_why() {
 fn an_old_device_is_listed() {
     let emulator = session(Order::Forward);
     emulator.inject(Fault::Capability(6, 1));
-    let listed = Device::list().unwrap();
+    let listed = CudaDevice::list().unwrap();
     assert!(listed[0].problem.as_ref().unwrap().contains("6.1"), "{listed:?}");
 }
 
@@ -66,7 +66,7 @@ fn an_old_device_is_listed() {
 #[test]
 fn a_kernel_is_found_from_any_thread() {
     let _session = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let found = std::thread::scope(|s| s.spawn(|| device.kernel("turns").map(|_| ())).join()).unwrap();
     found.unwrap();
 }
@@ -74,7 +74,7 @@ fn a_kernel_is_found_from_any_thread() {
 #[test]
 fn out_of_memory_says_how_much() {
     let emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let remedy = "smaller batch or use the CPU";
     says(device.zeros::<f32>(1 << 30), &["4.0 GiB more were asked for", "2.0 GiB of 2.0 GiB are free", remedy]);
     says(device.zeros::<f64>(usize::MAX / 2), &["out of memory", remedy]);
@@ -92,7 +92,7 @@ fn out_of_memory_says_how_much() {
 fn a_failed_launch_shows_at_the_next_wait_and_stays() {
     let emulator = session(Order::Forward);
     let remedy = "resume from it on the CPU";
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(32).unwrap());
     emulator.inject(Fault::Launch(2));
     for _ in 0..3 {
@@ -107,14 +107,14 @@ fn a_failed_launch_shows_at_the_next_wait_and_stays() {
     says(device.zeros::<f32>(1), &[remedy]);
     the_cpu_works();
     drop((counter, out, device));
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     device.synchronize().unwrap();
 }
 
 #[test]
 fn a_lost_device_is_said_to_be() {
     let emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let buffer = device.upload(&[1u32, 2]).unwrap();
     emulator.inject(Fault::Lost(3));
     let failed = (0..10).find_map(|_| device.download(&buffer).err()).expect("the device is lost");
@@ -128,7 +128,7 @@ fn a_lost_device_is_said_to_be() {
 #[test]
 fn copies_that_do_not_fit_are_refused() {
     let _emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let mut buffer = device.upload(&[1.0f32, 2.0, 3.0]).unwrap();
     says(device.copy_into(&[0.0; 4], &mut buffer), &["a write of 4 numbers", "3"]);
     says(device.read_into(&buffer, &mut [0.0; 2]), &["a read of 2 numbers", "3"]);
@@ -147,7 +147,7 @@ fn copies_that_do_not_fit_are_refused() {
     assert!(copied.is_err());
 }
 
-fn place(device: &Device, buffer: &super::memory::Buffer<f32>) -> u64 {
+fn place(device: &CudaDevice, buffer: &super::memory::Buffer<f32>) -> u64 {
     use cudarc::driver::DevicePtr;
     buffer.device_ptr(&device.stream).0
 }
@@ -156,7 +156,7 @@ fn place(device: &Device, buffer: &super::memory::Buffer<f32>) -> u64 {
 fn kernels_that_misbehave_are_found() {
     for order in [Order::Forward, Order::Reverse, Order::Random(5)] {
         let emulator = session(order);
-        let opened = || (Device::open(0).unwrap(), Grid::new(1, 64));
+        let opened = || (CudaDevice::open(0).unwrap(), Grid::new(1, 64));
         let (device, grid) = opened();
         let mut out = device.zeros::<f32>(64).unwrap();
         launch!(device, "faulty_deadlock", grid, &mut out).unwrap();
@@ -205,7 +205,7 @@ fn kernels_that_misbehave_are_found() {
 #[ignore = "reads outside of memory"]
 fn a_sanitizer_stops_this() {
     let _emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let (input, mut out) = (device.zeros::<f32>(63).unwrap(), device.zeros::<f32>(1).unwrap());
     launch!(device, "faulty_peek", Grid::new(1, 1), &input, &mut out, &63u64).unwrap();
     device.synchronize().unwrap();
@@ -214,7 +214,7 @@ fn a_sanitizer_stops_this() {
 #[test]
 fn threads_run_in_the_order_asked_for() {
     let emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let turns = || {
         let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(100).unwrap());
         launch!(device, "turns", Grid::new(1, 100), &mut counter, &mut out).unwrap();
@@ -238,7 +238,7 @@ fn threads_run_in_the_order_asked_for() {
 #[test]
 fn arguments_are_compared_with_the_kernel() {
     let _emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(4).unwrap());
     let grid = Grid::new(1, 4);
     says(launch!(device, "turns", grid, &mut counter), &["takes arguments of [8, 8] bytes, [8] were given"]);
@@ -254,7 +254,7 @@ fn arguments_are_compared_with_the_kernel() {
 #[test]
 fn shared_memory_is_asked_for() {
     let _emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let mut out = device.zeros::<f32>(64).unwrap();
     launch!(device, "faulty_read", Grid::new(1, 64).shared(90 << 10), &mut out).unwrap();
     device.synchronize().unwrap();
@@ -266,7 +266,7 @@ fn shared_memory_is_asked_for() {
 fn blocks_that_wait_for_each_other_all_fit() {
     for order in [Order::Forward, Order::Reverse, Order::Random(9)] {
         let _emulator = session(order);
-        let device = Device::open(0).unwrap();
+        let device = CudaDevice::open(0).unwrap();
         let blocks = device.max_cooperative_blocks("rounds", 64, 0).unwrap();
         assert_eq!(blocks, 16);
         assert_eq!(device.max_cooperative_blocks("rounds", 1024, 0).unwrap(), 8);
@@ -285,7 +285,7 @@ fn blocks_that_wait_for_each_other_all_fit() {
 #[test]
 fn a_recorded_step_is_replayed() {
     let emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(40).unwrap());
     let mut kept = device.zeros::<u32>(40).unwrap();
     let mut graph = Graph::capture(&device, |device| {
@@ -314,7 +314,7 @@ fn a_recorded_step_is_replayed() {
 #[test]
 fn what_a_capture_forbids_is_refused() {
     let _emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let mut buffer = device.zeros::<f32>(4).unwrap();
     let forbidden = &["a capture forbids"];
     says(Graph::capture(&device, |d| d.synchronize()), forbidden);

@@ -3,18 +3,18 @@
 use super::component::{Component, StartReport};
 use super::geometry::geodesic::Geodesic;
 use super::preprocess::Data;
-use super::project::projections::{Foot, cost, feet};
+use super::project::projections::{ProjectedTime, cost, feet};
 use super::search::local_search::Found;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
 use crate::status::Status;
 
 /// Constraints hold to this, or the component has not converged.
-const CONSTRAINTS: f64 = 1e-9;
+const CONSTRAINT_TOLERANCE: f64 = 1e-9;
 /// A meeting this near to an end of the first component, relative to its length, is at the end.
-const NEAR: f64 = 1e-4;
+const END_TOLERANCE: f64 = 1e-4;
 
 /// What a component is measured against, in the frame.
-pub(crate) struct Yardstick<'a> {
+pub(crate) struct Baselines<'a> {
     /// Cost of the barycentre.
     pub barycentre: f64,
     /// Whether that is more than rounding.
@@ -37,14 +37,14 @@ pub(crate) struct Finished {
 }
 
 /// `found` has the kept start first.
-pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Yardstick<'_>) -> Finished {
+pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Baselines<'_>) -> Finished {
     let mut line = line;
     let mut at = feet(data, &line, line.interval(), against.certify);
     if points_down(&at) {
         line = line.rescaled(-1.0);
         at = feet(data, &line, line.interval(), against.certify);
     }
-    let Yardstick { barycentre, differ, tangent, earlier, meeting, .. } = *against;
+    let Baselines { barycentre, differ, tangent, earlier, meeting, .. } = *against;
     let (unit, square) = (data.frame.unit, data.frame.unit * data.frame.unit);
     let total = cost(data, &at);
     let (low, high) = line.interval();
@@ -79,18 +79,18 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Yar
         warnings: vec![],
     };
     let constraints = component.horizontality.max(component.unit_norm).max(component.orthogonality);
-    if !(constraints <= CONSTRAINTS) && component.status == Status::Converged {
+    if !(constraints <= CONSTRAINT_TOLERANCE) && component.status == Status::Converged {
         component.status = Status::Stalled;
     }
     component.warnings = warnings(&component, differ);
-    if !(constraints <= CONSTRAINTS) {
+    if !(constraints <= CONSTRAINT_TOLERANCE) {
         component.warnings.push(format!(
             "its constraints hold to {constraints:.1e} only: the covariances along it are singular to rounding"
         ));
     }
     if let (Some(t), Some(first)) = (meeting, earlier.first()) {
         let (low, high) = first.interval();
-        if (t - low).min(high - t) < NEAR * (high - low).min(1.0) && earlier.len() == 1 {
+        if (t - low).min(high - t) < END_TOLERANCE * (high - low).min(1.0) && earlier.len() == 1 {
             component.warnings.push(
                 "it meets the first component at an end of that, where covariances are singular: there the best second \
                  component is a limit, and its cost is nearly but not exactly attained"
@@ -102,7 +102,7 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Yar
 }
 
 /// The largest |t| is negative; the first counts if there are several within rounding.
-fn points_down(at: &[Foot]) -> bool {
+fn points_down(at: &[ProjectedTime]) -> bool {
     let largest = at.iter().fold(0.0, |a: f64, f| a.max(f.time.abs()));
     at.iter().find(|f| f.time.abs() >= largest * (1.0 - 1e-9)).is_some_and(|f| f.time < 0.0)
 }

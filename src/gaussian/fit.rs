@@ -2,13 +2,13 @@
 //! piece of work at a time, so that its owner can report or stop between any two.
 
 use super::barycentre::{Barycentre, FixedPoint, in_units};
-use super::finish::{Finished, Yardstick, finish};
+use super::finish::{Baselines, Finished, finish};
 use super::gaussians::Gaussians;
 use super::geometry::coordinates::{Coordinates, triangle};
 use super::geometry::geodesic::Geodesic;
 use super::lines::{directions, first_line, settled, span};
 use super::model::Model;
-use super::preprocess::{Data, NEGLIGIBLE};
+use super::preprocess::{Data, NEGLIGIBLE_EIGENVALUE};
 use super::search::initialization::{self, Starts};
 use super::search::local_search::{Family, Found, Limits};
 use super::search::multistart::{Search, piece};
@@ -19,9 +19,9 @@ use crate::pool::Pool;
 use crate::status::Status;
 
 /// Principal directions at the barycentre that serve as starts, beyond those that components are compared with.
-const DIRECTIONS: usize = 3;
+const EXTRA_DIRECTIONS: usize = 3;
 /// Measures whose barycentre costs less than this share of their size are one measure.
-const EQUAL: f64 = 1e-26;
+const EQUAL_MEASURES: f64 = 1e-26;
 
 /// What a piece of work was.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +125,7 @@ impl Fit {
     pub fn new(set: &Gaussians, settings: &Settings) -> Result<Self> {
         settings.validate()?;
         check(set, settings)?;
-        let data = Data::new(set, settings.degenerate, NEGLIGIBLE)?;
+        let data = Data::new(set, settings.degenerate, NEGLIGIBLE_EIGENVALUE)?;
         let most = triangle(data.d) + data.m;
         if settings.components > most {
             let problem = format!(
@@ -202,10 +202,10 @@ impl Fit {
             self.centre.advance(data, data.search_factors());
             return Event::Barycentre { iterations: self.centre.iterations, error: self.centre.error };
         }
-        let tangent = Tangent::new(data, self.centre.clone(), self.settings.components.max(DIRECTIONS));
+        let tangent = Tangent::new(data, self.centre.clone(), self.settings.components.max(EXTRA_DIRECTIONS));
         let barycentre = in_units(data, &tangent.centre);
         let total = barycentre.cost / data.cost_unit();
-        let differ = total > EQUAL * data.len() as f64;
+        let differ = total > EQUAL_MEASURES * data.len() as f64;
         let limits = Limits {
             evaluations: if differ { self.settings.max_evaluations } else { 1 },
             tolerance: self.settings.tolerance,
@@ -253,7 +253,7 @@ impl Fit {
             settled(data, &found[0].line, meeting, &self.finished)
         };
         let earlier: Vec<Geodesic> = self.finished.iter().map(|f| f.line.clone()).collect();
-        let against = Yardstick {
+        let against = Baselines {
             barycentre: base.total,
             differ: base.differ,
             tangent: tangent_cost,

@@ -16,7 +16,7 @@ const NEGATIVE: f64 = 1e-10;
 /// computation that made them.
 const ROUNDED: f64 = 8.0;
 /// Rounding of f64.
-const UNIT: f64 = f64::EPSILON / 2.0;
+const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 /// n Gaussian measures `N(m_i, Σ_i)` on `R^d`, checked once and for all: covariances finite, symmetric and positive
 /// semi-definite up to rounding. Without means all are centred.
@@ -54,7 +54,7 @@ impl Gaussians {
     /// [`Error::Covariance`] naming the matrix, and the entry or eigenvalue to blame, if one is no covariance;
     /// [`Error::Parameter`] if there is none, or if the length is no multiple of dim².
     pub fn new(covariances: Vec<f64>, dim: usize) -> Result<Self> {
-        Gaussians::rounded(covariances, dim, UNIT)
+        Gaussians::rounded(covariances, dim, UNIT_ROUNDOFF)
     }
 
     /// The same for covariances whose entries were rounded by this share of themselves, as numbers stored in f32 are:

@@ -9,14 +9,14 @@ use crate::pool::for_each;
 use crate::rng::{Purpose, Stream};
 
 /// Work below this many multiplications is not worth spreading over threads.
-const WORTH: usize = 1 << 15;
+const MIN_PARALLEL_WORK: usize = 1 << 15;
 
 /// Share of the largest variance below which one makes no difference to a fit: it is less than a cost rounds by, and too
 /// small to divide by.
-pub(crate) const NEGLIGIBLE: f64 = 1e-14;
+pub(crate) const NEGLIGIBLE_EIGENVALUE: f64 = 1e-14;
 
 /// Measures of a sample; it is taken where there are more than twice as many.
-const SAMPLE: usize = 200;
+const SAMPLE_MEASURES: usize = 200;
 
 /// Measures in the frame.
 #[derive(Clone, Debug)]
@@ -106,12 +106,12 @@ impl Data {
     /// Some of the measures, chosen at random; none if there are few.
     pub fn sample(&self, seed: u64) -> Option<Data> {
         let (n, d, m) = (self.len(), self.d, self.m);
-        if n <= 2 * SAMPLE {
+        if n <= 2 * SAMPLE_MEASURES {
             return None;
         }
         let mut order: Vec<usize> = (0..n).filter(|&i| self.weights[i] > 0.0).collect();
-        Stream::new(seed, Purpose::Order, [0x6A, 0, 0]).shuffle_front(&mut order, SAMPLE);
-        order.truncate(SAMPLE);
+        Stream::new(seed, Purpose::Order, [0x6A, 0, 0]).shuffle_front(&mut order, SAMPLE_MEASURES);
+        order.truncate(SAMPLE_MEASURES);
         order.sort_unstable();
         let rows = |all: &[f64], width: usize| -> Vec<f64> {
             if all.is_empty() {
@@ -151,7 +151,7 @@ impl Data {
         let d = self.d;
         let frame = self.frame.clone();
         let mut jobs: Vec<(&mut [f64], usize)> = self.factors.chunks_exact_mut(d * d).map(|l| (l, d)).collect();
-        let worth = jobs.len() * d * d * d > WORTH;
+        let worth = jobs.len() * d * d * d > MIN_PARALLEL_WORK;
         for_each(&mut jobs, worth, |i, (l, rank)| {
             let found = factor(&frame.covariance_in(set.covariance(i)), d);
             l.copy_from_slice(&found.l);
@@ -179,7 +179,7 @@ impl Data {
                 let ridge = relative * size;
                 let frame = &self.frame;
                 let mut jobs: Vec<Vec<f64>> = vec![vec![]; n];
-                for_each(&mut jobs, n * d * d * d > WORTH, |i, out| {
+                for_each(&mut jobs, n * d * d * d > MIN_PARALLEL_WORK, |i, out| {
                     let mut sigma = frame.covariance_in(set.covariance(i));
                     (0..d).for_each(|k| sigma[k * d + k] += ridge);
                     *out = factor(&sigma, d).l;

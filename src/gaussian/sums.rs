@@ -4,9 +4,9 @@ use crate::pool::for_each;
 use std::ops::Range;
 
 /// At most this many parts, each added up in order.
-const PARTS: usize = 64;
+const SUM_PARTS: usize = 64;
 /// A part has at least this many multiplications, else handing it out costs more than doing it.
-const WORTH: usize = 1 << 13;
+const MIN_WORK_PER_PART: usize = 1 << 13;
 
 /// Work on n matrices of order d, and what it adds up. `work` gets a range of the measures, the buffer of `size` numbers
 /// to which it adds theirs, and the rows of `items` (`width` numbers a measure) that are its own to write. The ranges depend
@@ -17,7 +17,7 @@ pub(crate) fn sum(
     items: &mut [f64],
     work: impl Fn(Range<usize>, &mut [f64], &mut [f64]) + Sync,
 ) -> Vec<f64> {
-    let part = n.div_ceil(PARTS).max(WORTH.div_ceil(d * d * d)).max(1);
+    let part = n.div_ceil(SUM_PARTS).max(MIN_WORK_PER_PART.div_ceil(d * d * d)).max(1);
     let width = items.len() / n.max(1);
     let mut rows = items;
     let mut parts = vec![];

@@ -3,7 +3,7 @@
 use super::kernel::cloud::Cloud;
 use super::kernel::tiles::Kind;
 use super::points::{Points, mean};
-use super::sinkhorn::problem::{Pair, Problem};
+use super::sinkhorn::problem::{Pair, SinkhornProblem};
 use crate::simd::real::Real;
 use crate::simd::{Isa, slices};
 
@@ -12,7 +12,7 @@ use crate::simd::{Isa, slices};
 pub struct Parts<T> {
     x: Cloud<T>,
     y: Cloud<T>,
-    problem: Problem<T>,
+    problem: SinkhornProblem<T>,
     beta: Vec<T>,
     r: Vec<T>,
 }
@@ -25,7 +25,7 @@ impl<T: Real> Parts<T> {
         cx.set(x, &centre, factor);
         cy.set(y, &centre, factor);
         let zeros = vec![T::ZERO; cy.padded()];
-        let mut parts = Parts { x: cx, y: cy, problem: Problem::default(), beta: zeros.clone(), r: zeros };
+        let mut parts = Parts { x: cx, y: cy, problem: SinkhornProblem::default(), beta: zeros.clone(), r: zeros };
         let pair = Pair { isa: Isa::best(), x: &parts.x, y: &parts.y };
         parts.problem.set(pair, memory, Kind::Cross);
         parts.problem.relax(pair);

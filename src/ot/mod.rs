@@ -23,11 +23,11 @@ mod settings;
 mod sinkhorn;
 
 pub use assignment::assignment;
-pub(crate) use batch::{Answer, Chain, Cpu, Problem, Solves};
-pub(crate) use divergence::precision::Divergences;
+pub(crate) use batch::{Answer, CpuBackend, DivergenceBackend, DivergenceQuery, Query};
+pub(crate) use divergence::precision::DivergenceWorkspace;
 pub use divergence::problem::Potentials;
-pub(crate) use divergence::problem::{Guess, Task};
-pub use divergence::solver::{Divergence, Solver, divergence, divergence_from};
+pub(crate) use divergence::problem::{DivergenceProblem, Init};
+pub use divergence::solver::{Divergence, DivergenceSolver, divergence, divergence_from};
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub(crate) use kernel::cloud::spatial_order;

@@ -9,14 +9,14 @@ use super::text;
 use plotters::style::text_anchor::HPos;
 
 /// More measures than this are named in a list.
-const NAMED: usize = 60;
+const MAX_DIRECT_NAMES: usize = 60;
 /// More are not named.
-const LISTED: usize = 400;
+const MAX_LISTED_NAMES: usize = 400;
 /// More are not drawn.
 const DRAWN: usize = 3000;
 /// Sizes of names tried, and the length at which they are cut.
 const SIZES: [f64; 3] = [24.0, 21.0, 18.0];
-const LONGEST: f64 = 16.0;
+const MAX_NAME_LENGTH: f64 = 16.0;
 /// Height of the plane, and free space at its left and below for numbers and titles.
 const PLANE: f64 = 1150.0;
 const LEFT: f64 = 130.0;
@@ -37,7 +37,7 @@ pub(super) fn draw(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[Mark]
     let heading = Font::new(34.0, INK).bold();
     canvas.text("measures", (MARGIN, y + 17.0), heading);
     let mut note = String::new();
-    if shown.len() > LISTED {
+    if shown.len() > MAX_LISTED_NAMES {
         note = format!("{} measures, without their names. ", marks.len());
     }
     if shown.len() < finite.len() {
@@ -59,7 +59,7 @@ fn title(strip: &Strip) -> String {
 
 /// The name of a mark as it is shown.
 fn name(mark: &Mark, size: f64) -> String {
-    text::fit(mark.name.trim(), size, LONGEST * size)
+    text::fit(mark.name.trim(), size, MAX_NAME_LENGTH * size)
 }
 
 fn draw_plane(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[&Mark]) -> f64 {
@@ -103,7 +103,7 @@ fn draw_plane(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[&Mark]) ->
 }
 
 fn draw_dots(canvas: &mut Canvas, dots: &[Point]) {
-    let (radius, alpha) = if dots.len() > LISTED { (RADIUS - 3, 0.5) } else { (RADIUS, 0.85) };
+    let (radius, alpha) = if dots.len() > MAX_LISTED_NAMES { (RADIUS - 3, 0.5) } else { (RADIUS, 0.85) };
     for &dot in dots {
         canvas.dot(dot, radius, INK, alpha);
     }
@@ -118,13 +118,13 @@ fn name_dots(
     zeros: &[(Point, Point)],
     marks: &[&Mark],
 ) -> Vec<(usize, bool)> {
-    if marks.len() > LISTED {
+    if marks.len() > MAX_LISTED_NAMES {
         return vec![];
     }
     let empty = || Placer::new(area, dots, zeros, f64::from(RADIUS) + 1.0);
     let mut placer = empty();
     let mut numbered: Vec<usize> = (0..marks.len()).collect();
-    if marks.len() <= NAMED {
+    if marks.len() <= MAX_DIRECT_NAMES {
         let attempt = |size: f64| {
             let names: Vec<(usize, String)> = marks.iter().map(|m| name(m, size)).enumerate().collect();
             let mut placer = empty();
@@ -193,7 +193,7 @@ fn draw_axis(canvas: &mut Canvas, y: f64, strip: &Strip, marks: &[&Mark]) -> f64
 
     let above = if flags {
         draw_flags(canvas, y, &xs, &names(size), size)
-    } else if sorted.len() <= NAMED {
+    } else if sorted.len() <= MAX_DIRECT_NAMES {
         let names = names(size);
         // The names stand on their ends, side by side; lines lead to them.
         let bottom = y + longest + 8.0;
@@ -212,7 +212,7 @@ fn draw_axis(canvas: &mut Canvas, y: f64, strip: &Strip, marks: &[&Mark]) -> f64
     draw_dots(canvas, &dots);
     let font = Font::new(28.0, accent(strip.component)).anchor(HPos::Center);
     canvas.text(&title(strip), (0.5 * (x0 + x1), foot + 66.0), font);
-    let listed = if sorted.len() > NAMED && sorted.len() <= LISTED { &sorted[..] } else { &[] };
+    let listed = if sorted.len() > MAX_DIRECT_NAMES && sorted.len() <= MAX_LISTED_NAMES { &sorted[..] } else { &[] };
     let entry = |m: &&Mark| (text::number(m.t1, range.length() / 1000.0), name(m, 22.0));
     list(canvas, foot + BELOW, &listed.iter().map(entry).collect::<Vec<_>>())
 }

@@ -1,11 +1,11 @@
 //! An interval of numbers, its ticks and its place on the page.
 
 /// Numbers beyond this are not drawn: their differences and squares stay finite below it.
-const LARGEST: f64 = 1e150;
+const MAX_DRAWABLE: f64 = 1e150;
 
 /// Whether a number has a place on the page.
 pub(super) fn drawable(x: f64) -> bool {
-    x.abs() <= LARGEST
+    x.abs() <= MAX_DRAWABLE
 }
 
 /// An interval of positive length.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use wgpca::clouds::{Evaluation, Model, Settings, fit};
-use wgpca::ot::{Points, Sinkhorn, Solver};
+use wgpca::ot::{DivergenceSolver, Points, Sinkhorn};
 use wgpca::rng::{Purpose, Stream};
 use wgpca::{Measure, Pool};
 
@@ -30,7 +30,7 @@ const STEPS: usize = 4;
 
 /// `Σ_i min_t S_ε(μ_k(t), ν_i)` between fresh samples, with the noise of sampling in it: as in the study.
 fn cost(model: &Model<f32>, k: usize, test: &[Measure]) -> f64 {
-    let mut solver = Solver::new(&Sinkhorn::default()).unwrap();
+    let mut solver = DivergenceSolver::new(&Sinkhorn::default()).unwrap();
     let projections = model.transform(test).unwrap();
     let (low, high) = model.components[k].interval;
     let sum = test.iter().zip(&projections).enumerate().map(|(i, (m, row))| {

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 use wgpca::clouds::{Fit, Settings, Start, Tangent, fit};
-use wgpca::ot::{Epsilon, Points, Sinkhorn, Solver};
+use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn};
 use wgpca::{Cancel, DeviceChoice, Error, Measure, Pool};
 
 fn measures() -> Vec<Measure> {
@@ -87,7 +87,7 @@ fn a_long_solve_ends_within_an_iteration() {
     let y = Points::uniform(&(0..10_000).map(|k| value(k).sin()).collect::<Vec<_>>(), 2).unwrap();
     let never =
         Sinkhorn { epsilon: Epsilon::Fixed(1e-3), tolerance: 1e-300, max_iterations: 2_000_000, ..Sinkhorn::default() };
-    let (cancel, mut solver) = (Cancel::new(), Solver::<f64>::new(&never).unwrap());
+    let (cancel, mut solver) = (Cancel::new(), DivergenceSolver::<f64>::new(&never).unwrap());
     solver.cancel_by(&cancel);
     let started = Instant::now();
     let watch = after(Duration::from_millis(100), &cancel);

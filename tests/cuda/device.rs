@@ -1,7 +1,7 @@
 //! Devices as a user of the library and of the command line meets them: listed, opened, refused with a remedy; and the
 //! CPU engine beside them.
 
-use wgpca::cuda::Device;
+use wgpca::cuda::CudaDevice;
 use wgpca::ot::{Points, Sinkhorn, divergence};
 use wgpca::{Error, Result};
 use wgpca_emulator::{Fault, Order, session};
@@ -28,26 +28,26 @@ fn the_cpu_goes_on_without_a_device() {
         (Fault::Module(222), "refuses the kernels"),
     ] {
         emulator.inject(fault);
-        let text = problem(Device::open(0));
+        let text = problem(CudaDevice::open(0));
         assert!(text.contains(said) && text.contains("use the CPU"), "{text}");
         assert_eq!(cpu(), before);
         emulator.reset();
     }
     emulator.inject(Fault::Lost(0));
-    assert!(problem(Device::open(0)).contains("the GPU cannot be reached"));
+    assert!(problem(CudaDevice::open(0)).contains("the GPU cannot be reached"));
     assert_eq!(cpu(), before);
     emulator.reset();
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     device.synchronize().unwrap();
     assert!(device.free_memory().unwrap() > 0);
-    assert_eq!(device.gpu(), &Device::list().unwrap()[0]);
+    assert_eq!(device.gpu(), &CudaDevice::list().unwrap()[0]);
 }
 
 /// A device may be used and dropped on any thread.
 #[test]
 fn a_device_travels_between_threads() {
     let _emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let there = device.clone();
     let name = std::thread::spawn(move || there.synchronize().map(|()| there.name().to_owned())).join().unwrap();
     assert_eq!(name.unwrap(), device.name());

@@ -3,7 +3,7 @@
 use super::*;
 use crate::common::taylor_slope;
 use crate::common::widen;
-use wgpca::ot::{Solver, Status, divergence_from, mean};
+use wgpca::ot::{DivergenceSolver, Status, divergence_from, mean};
 
 /// Weighted clouds of different sizes in three dimensions.
 fn pair<T: Real>() -> (Points<T>, Points<T>) {
@@ -282,7 +282,7 @@ fn restart_from_the_solution() {
 fn a_solver_keeps_memory_and_nothing_else() {
     fn one<T: Real>() {
         let settings = auto(0.01, 1e-4);
-        let mut solver = Solver::<T>::new(&settings).unwrap();
+        let mut solver = DivergenceSolver::<T>::new(&settings).unwrap();
         for (n, m, d) in [(200, 150, 3), (20, 300, 2), (1, 1, 1), (150, 200, 3), (40, 40, 7)] {
             let (x, y) = (cloud::<T>(&px(n, d), d, None), cloud(&py(m, d), d, None));
             let fresh = solve(&x, &y, &settings);

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::common::{floats, golden};
-use wgpca::ot::{Report, Solver, Status};
+use wgpca::ot::{DivergenceSolver, Report, Status};
 
 /// All iterations of a solve, whatever it went through.
 const ALL: usize = 2000;
@@ -163,7 +163,7 @@ fn attempt<T: Real>(hard: &Hard, tolerance: f64) -> Report {
     let (x, y) = (cloud::<T>(&hard.x, hard.d, None), cloud::<T>(&hard.y, hard.d, None));
     let settings = Sinkhorn { max_iterations: ALL, ..fixed(hard.epsilon, tolerance) };
     let mut gradient = vec![T::ZERO; hard.x.len()];
-    let report = Solver::new(&settings).unwrap().gradient(&x, &y, &mut gradient).unwrap();
+    let report = DivergenceSolver::new(&settings).unwrap().gradient(&x, &y, &mut gradient).unwrap();
     assert!(gradient.iter().all(|g| g.is_finite()), "{}", hard.name);
     // Σ ∂S/∂x = 2 (x̄ − ȳ), as far as columns are met: off by the marginal error times the diameter.
     let (mx, my) = (wgpca::ot::mean(&x), wgpca::ot::mean(&y));
@@ -254,12 +254,12 @@ fn one_point_against_many() {
             let cost: f64 = cost.sum();
             let mean = wgpca::ot::mean(&many);
             let settings = fixed(epsilon, 1e-6);
-            let r = Solver::new(&settings).unwrap().divergence(&one, &many).unwrap();
+            let r = DivergenceSolver::new(&settings).unwrap().divergence(&one, &many).unwrap();
             assert!((r.ot_xy - cost).abs() < bound * cost && r.ot_xx == 0.0, "{} for {cost}", r.ot_xy);
             let expected: Vec<f64> = (0..3).map(|k| 2.0 * (one.coords()[k].to_f64() - mean[k])).collect();
             let off = distance(&crate::common::widen(&r.gradient), &expected);
             assert!(off < bound * apart, "{off}");
-            let turned = Solver::new(&settings).unwrap().divergence(&many, &one).unwrap();
+            let turned = DivergenceSolver::new(&settings).unwrap().divergence(&many, &one).unwrap();
             assert!((turned.value - r.value).abs() < 10.0 * bound * cost, "{} {}", turned.value, r.value);
             assert_eq!([r.report.status, turned.report.status], [Status::Converged; 2], "{:?}", turned.report);
         }

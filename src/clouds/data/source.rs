@@ -34,9 +34,9 @@ pub(crate) fn canonical(measure: &Measure) -> Measure {
 }
 
 /// From the key of a measure to that of its copy (2³² over the golden ratio).
-const COPY: u32 = 0x9E37_79B9;
+const COPY_KEY: u32 = 0x9E37_79B9;
 /// Steps of a standard deviation, or of the largest weight, in which a content is seen: moved or scaled, a measure has the same draws.
-const STEPS: f64 = 1024.0;
+const CONTENT_STEPS: f64 = 1024.0;
 
 /// A number made of the points, by their distances from the mean in standard deviations, and of the weights.
 fn content_key(measure: &Measure) -> u32 {
@@ -50,7 +50,7 @@ fn content_key(measure: &Measure) -> u32 {
     let mut hash = (d as u64) << 32 | measure.len() as u64;
     let mut add = |value: f64, unit: f64| {
         // What has no size in this unit (0/0, a cloud in one place) counts as 0.
-        let steps = (value / unit * STEPS).round() as i64;
+        let steps = (value / unit * CONTENT_STEPS).round() as i64;
         hash = (hash.rotate_left(5) ^ steps as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     };
     for (row, &weight) in rows().zip(measure.weights()) {
@@ -82,7 +82,7 @@ impl<T: Real> Source<T> {
             let before = seen.entry(source.key).or_insert(0);
             let copy = *before;
             *before += 1;
-            source.key = source.key.wrapping_add(copy.wrapping_mul(COPY));
+            source.key = source.key.wrapping_add(copy.wrapping_mul(COPY_KEY));
         }
         sources
     }

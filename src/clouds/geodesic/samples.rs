@@ -64,8 +64,8 @@ impl<T: Real> Samples<T> {
     }
 
     /// All samples.
-    pub fn all(&self) -> Front<'_, T> {
-        Front { n: self.n, u: &self.u, v: &self.v }
+    pub fn all(&self) -> SampleView<'_, T> {
+        SampleView { n: self.n, u: &self.u, v: &self.v }
     }
 
     /// mean |v|².
@@ -81,18 +81,18 @@ impl<T: Real> Samples<T> {
 
 /// The first of some samples.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Front<'a, T> {
+pub(crate) struct SampleView<'a, T> {
     pub n: usize,
     pub u: &'a [T],
     pub v: &'a [T],
 }
 
-impl<T: Real> Front<'_, T> {
+impl<T: Real> SampleView<'_, T> {
     /// The first `n` of these.
     pub fn front(self, n: usize) -> Self {
         let n = n.min(self.n);
         let d = self.u.len() / self.n;
-        Front { n, u: &self.u[..n * d], v: &self.v[..n * d] }
+        SampleView { n, u: &self.u[..n * d], v: &self.v[..n * d] }
     }
 
     pub fn dim(self) -> usize {

@@ -8,8 +8,8 @@ use crate::simd::real::Real;
 
 /// Up to this dimension the Hessians are formed (D2); above, Lanczos iterations on their products (D3) give Ritz values,
 /// which lie inside the spectrum and reach its ends as the iterations go on.
-pub(crate) const DIRECT: usize = 16;
-pub(crate) const LANCZOS: usize = 24;
+pub(crate) const MAX_DIRECT_DIM: usize = 16;
+pub(crate) const LANCZOS_STEPS: usize = 24;
 
 /// Unit vector from which the iterations begin, the same for every row and every call: reproducible, and in general
 /// position.
@@ -48,7 +48,7 @@ impl<T: Real> Spectrum<T> {
     /// λmin and λmax over the rows of a chunk whose [`Chunk::forward`] was done. `vectors` asks for eigenvectors too.
     pub fn find(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
         (self.low.value, self.high.value) = (f64::INFINITY, f64::NEG_INFINITY);
-        if g.architecture.dim() <= DIRECT {
+        if g.architecture.dim() <= MAX_DIRECT_DIM {
             self.direct(chunk, g, vectors);
         } else {
             self.lanczos(chunk, g, vectors);
@@ -107,7 +107,7 @@ impl<T: Real> Spectrum<T> {
     /// Lanczos with full reorthogonalisation on all rows at once.
     fn lanczos(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
         let (d, rows) = (g.architecture.dim(), chunk.rows);
-        let steps = LANCZOS.min(d);
+        let steps = LANCZOS_STEPS.min(d);
         self.basis.resize(steps + 1, vec![]);
         self.basis.iter_mut().for_each(|b| b.resize(rows * d, 0.0));
         self.diagonal.resize(rows * steps, 0.0);

@@ -1,8 +1,8 @@
 //! The cost by which states of a training are compared, and measures as they are projected.
 
-use super::target::Target;
-use super::time_search::{Descent, Foot, Search, coarse};
-use super::track::Track;
+use super::target::ProjectionTarget;
+use super::time_search::{Descent, ProjectedTime, Search, coarse};
+use super::track::SampledCurve;
 use crate::clouds::data::dataset::Data;
 use crate::clouds::data::source::Source;
 use crate::clouds::geodesic::interval::Interval;
@@ -10,27 +10,27 @@ use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::geodesic::samples::{Samples, lattice};
 use crate::clouds::settings::Settings;
 use crate::error::Result;
-use crate::ot::{Points, Sinkhorn, Solves};
+use crate::ot::{DivergenceBackend, Points, Sinkhorn};
 use crate::pool::map;
 use crate::rng::{Purpose, Stream};
 use crate::simd::real::Real;
 
 /// Majorisation steps from a known time.
-const STEPS: usize = 3;
+const MAJORISATION_STEPS: usize = 3;
 
 /// Fixed points on which the states of a training are compared (common random numbers).
 pub(crate) struct Evaluator<T> {
     x: Vec<T>,
-    targets: Vec<Target<T>>,
+    targets: Vec<ProjectionTarget<T>>,
     weights: Vec<f64>,
-    solves: Box<dyn Solves<T>>,
+    solves: Box<dyn DivergenceBackend<T>>,
     sinkhorn: Sinkhorn,
     margin: f64,
 }
 
 impl<T: Real> Evaluator<T> {
     /// As many samples of ρ and of every source as the settings say.
-    pub fn new(data: &Data<T>, settings: &Settings, mut solves: Box<dyn Solves<T>>) -> Result<Self> {
+    pub fn new(data: &Data<T>, settings: &Settings, mut solves: Box<dyn DivergenceBackend<T>>) -> Result<Self> {
         let (points, seed, sinkhorn) = (settings.evaluation_points, settings.seed, &settings.sinkhorn);
         let clouds = map(&data.sources, |_, source| {
             let mut stream = Stream::new(seed, Purpose::Evaluation, [1, source.key, 0]);
@@ -42,7 +42,7 @@ impl<T: Real> Evaluator<T> {
             // Even samples of ρ: with independent ones the errors of their moments, common to all measures, would
             // decide between states.
             x: lattice(seed, Purpose::Evaluation, [0, 0, 0], points, data.dim),
-            targets: Target::all(clouds, &mut *solves, sinkhorn)?,
+            targets: ProjectionTarget::all(clouds, &mut *solves, sinkhorn)?,
             weights: data.weights.clone(),
             solves,
             sinkhorn: sinkhorn.clone(),
@@ -51,17 +51,17 @@ impl<T: Real> Evaluator<T> {
     }
 
     /// Solves elsewhere from now on.
-    pub fn solve_on(&mut self, solves: Box<dyn Solves<T>>) {
+    pub fn solve_on(&mut self, solves: Box<dyn DivergenceBackend<T>>) {
         self.solves = solves;
     }
 
     /// `Σ_i w_i min_t S_ε(μ(t), ν_i)` by a few majorisation steps from the times, clipped to the interval of these samples.
     pub fn cost(&mut self, geodesic: &Geodesic<T>, times: &[f64]) -> Result<f64> {
         let (samples, interval) = Samples::and_interval(geodesic, &self.x, self.margin);
-        let (track, each) = (Track::new(samples.all()), self.targets.iter().zip(times));
+        let (track, each) = (SampledCurve::new(samples.all()), self.targets.iter().zip(times));
         let mut descents: Vec<_> =
-            each.map(|(target, &time)| Descent::new(&track, target, &interval, time, STEPS)).collect();
-        self.solves.follow_all(&mut descents, &self.sinkhorn)?;
+            each.map(|(target, &time)| Descent::new(&track, target, &interval, time, MAJORISATION_STEPS)).collect();
+        self.solves.run_all(&mut descents, &self.sinkhorn)?;
         Ok(descents.iter().zip(&self.weights).map(|(d, w)| w * d.foot().value).sum())
     }
 }
@@ -85,7 +85,7 @@ pub(crate) struct Measures<'a, T> {
     pub points: usize,
     /// Pooled variance, the yardstick of what counts as 0.
     pub variance: f64,
-    pub solves: &'a mut dyn Solves<T>,
+    pub solves: &'a mut dyn DivergenceBackend<T>,
 }
 
 impl<T: Real> Measures<'_, T> {
@@ -94,24 +94,24 @@ impl<T: Real> Measures<'_, T> {
     }
 
     /// What is projected on curves: all points of the measures, or as many as projections use.
-    pub fn targets(&mut self) -> Result<Vec<Target<T>>> {
+    pub fn targets(&mut self) -> Result<Vec<ProjectionTarget<T>>> {
         let clouds = map(self.sources, |_, source| {
             let mut stream = Stream::new(self.seed, Purpose::Evaluation, [3, 0, 0]);
             let y = source.representatives(&mut stream, self.points);
             let epsilon = (self.epsilon)(&y);
             (y, epsilon)
         });
-        Target::all(clouds, self.solves, self.sinkhorn)
+        ProjectionTarget::all(clouds, self.solves, self.sinkhorn)
     }
 
     /// Projects [`Measures::targets`] on a curve. What a measure gets does not depend on the others.
-    pub fn project(&mut self, targets: &[Target<T>], curve: &Curve<'_, T>) -> Result<Vec<Foot>> {
+    pub fn project(&mut self, targets: &[ProjectionTarget<T>], curve: &Curve<'_, T>) -> Result<Vec<ProjectedTime>> {
         let x = lattice(self.seed, Purpose::Evaluation, [4, 0, 0], self.points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
-        let tracks = (&Track::new(samples.all()), &coarse(samples.all()));
+        let tracks = (&SampledCurve::new(samples.all()), &coarse(samples.all()));
         let search = |target| Search::new(tracks, target, curve.interval, curve.span);
         let mut searches: Vec<_> = targets.iter().map(search).collect();
-        self.solves.follow_all(&mut searches, self.sinkhorn)?;
+        self.solves.run_all(&mut searches, self.sinkhorn)?;
         Ok(searches.iter().map(Search::foot).collect())
     }
 }

@@ -12,13 +12,13 @@ use crate::clouds::data::source::Source;
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::geodesic::samples::{Samples, reference};
 use crate::error::Result;
-use crate::ot::{Answer, Chain, Points, Problem, Status};
+use crate::ot::{Answer, DivergenceQuery, Points, Query, Status};
 use crate::pool::map;
 use crate::rng::{Purpose, Stream};
 use crate::simd::real::Real;
 
 /// Numbers that the blocks under way may hold.
-const HELD: usize = 1 << 24;
+const MAX_NUMBERS_HELD: usize = 1 << 24;
 
 /// A law: the displacements of curves at times, added over the same samples of ρ; the first curve brings the origin.
 /// (curve, time).
@@ -147,17 +147,17 @@ fn square(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }
 
-impl<T: Real> Chain<T> for Block<'_, T> {
-    fn crosses(&self) -> bool {
+impl<T: Real> Query<T> for Block<'_, T> {
+    fn cross_only(&self) -> bool {
         self.next().0 < 3
     }
 
-    fn pose(&mut self) -> Option<Problem<'_, T>> {
+    fn ask(&mut self) -> Option<DivergenceQuery<'_, T>> {
         let ((kind, law), epsilon) = (self.next(), self.epsilon);
         if kind == 3 {
             self.gap = square(&self.y_means[0], &self.y_means[1]);
             let [x, y] = &self.y;
-            return self.cross.is_none().then_some(Problem { x, y, epsilon, near: false });
+            return self.cross.is_none().then_some(DivergenceQuery { x, y, epsilon, near: false });
         }
         // From law to law the same samples move, as a rule a little.
         let near = law > 0 && self.found[self.found.len() - 1].is_finite();
@@ -168,10 +168,10 @@ impl<T: Real> Chain<T> for Block<'_, T> {
         };
         let Block { x, y, .. } = self;
         let (x, y) = if kind == 2 { (&x[0], &x[1]) } else { (&x[kind], &y[kind]) };
-        Some(Problem { x, y, epsilon, near })
+        Some(DivergenceQuery { x, y, epsilon, near })
     }
 
-    fn learn(&mut self, answer: Answer<'_, T>) {
+    fn tell(&mut self, answer: Answer<'_, T>) {
         self.open += usize::from(answer.report.status != Status::Converged);
         if self.found.len() < 3 * self.laws.len() {
             self.found.push(self.gap + answer.xy);
@@ -197,7 +197,7 @@ impl<T: Real> Measures<'_, T> {
         let (d, count, blocks) = (self.dim(), laws[0].len(), draws.blocks);
         let mut out = Excesses { laws: vec![vec![]; count], cross: vec![], noise_floor: 0.0, open: 0 };
         let most = draws.range().1;
-        let lot = (HELD / (4 * most * d * blocks * (curves.len() + 1))).clamp(1, 256);
+        let lot = (MAX_NUMBERS_HELD / (4 * most * d * blocks * (curves.len() + 1))).clamp(1, 256);
         let order: Vec<usize> = (0..self.sources.len()).collect();
         for lot in order.chunks(lot) {
             let made = map(lot, |_, &i| {
@@ -213,7 +213,7 @@ impl<T: Real> Measures<'_, T> {
                 pairs.enumerate().map(block).collect::<Vec<_>>()
             });
             let mut made: Vec<Block<'_, T>> = made.into_iter().flatten().collect();
-            self.solves.follow_all(&mut made, self.sinkhorn)?;
+            self.solves.run_all(&mut made, self.sinkhorn)?;
             for (k, block) in made.iter().enumerate() {
                 (0..count).for_each(|law| out.laws[law].push(block.excess(law)));
                 out.cross.push(block.cross.unwrap_or(f64::NAN));

@@ -7,9 +7,9 @@ use crate::error::Result;
 use crate::simd::real::Real;
 
 /// A share is resolved if the variation is at least so many standard errors.
-pub(crate) const RESOLVED: f64 = 2.5;
+pub(crate) const MIN_RESOLVED_VARIATION: f64 = 2.5;
 /// A variation below this share of the pooled variance, measure by measure, is rounding.
-const ROUNDING: f64 = 1e-6;
+const ROUNDING_SHARE: f64 = 1e-6;
 
 /// What a component explains of the variation of measures, in squared units of the data.
 ///
@@ -84,7 +84,7 @@ pub(crate) struct Shares {
 }
 
 /// What the yardstick is: its time, or all of it if that is known.
-pub(crate) enum Yardstick {
+pub(crate) enum BaselineChoice {
     At(f64),
     Known(Baseline),
 }
@@ -96,14 +96,14 @@ impl<T: Real> Measures<'_, T> {
         &mut self,
         components: &[Projected<'_, T>],
         from: usize,
-        yardstick: Yardstick,
+        yardstick: BaselineChoice,
         points: usize,
     ) -> Result<Shares> {
         let n = self.sources.len();
         let draws = Draws::new(self.sources, self.weights, points);
         let known = match yardstick {
-            Yardstick::Known(baseline) if baseline.excess.len() == n * draws.blocks => Ok(baseline),
-            Yardstick::Known(Baseline { time, .. }) | Yardstick::At(time) => Err(time),
+            BaselineChoice::Known(baseline) if baseline.excess.len() == n * draws.blocks => Ok(baseline),
+            BaselineChoice::Known(Baseline { time, .. }) | BaselineChoice::At(time) => Err(time),
         };
         let wanted = from..components.len();
         // A component alone, then all up to it; the first is both.
@@ -141,8 +141,8 @@ impl<T: Real> Measures<'_, T> {
         let together: Vec<Vec<f64>> = wanted.clone().filter(|&k| k > 0).map(|k| corrected(0..=k)).collect();
 
         let variation = draws.sum(&baseline.excess);
-        let resolved = variation.value >= RESOLVED * variation.se
-            && variation.value > ROUNDING * self.weights.iter().sum::<f64>() * self.variance;
+        let resolved = variation.value >= MIN_RESOLVED_VARIATION * variation.se
+            && variation.value > ROUNDING_SHARE * self.weights.iter().sum::<f64>() * self.variance;
         // A divergence that left the range leaves no share.
         let part =
             |values: &[f64]| resolved.then(|| draws.part(&baseline.excess, values)).filter(|p| p.value.is_finite());

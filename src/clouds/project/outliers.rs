@@ -4,9 +4,9 @@ use crate::clouds::data::frame::Frame;
 use crate::measure::Measure;
 
 /// A point is named if it alone holds this share of the pooled variance, and lies so many variances away.
-const POINT: (f64, f64) = (0.1, 50.0);
+const POINT_RULE: (f64, f64) = (0.1, 50.0);
 /// A measure is named if it alone holds this share of what one of n measures can hold, and is one of so many at least.
-const MEASURE: (f64, usize) = (0.9, 5);
+const MEASURE_RULE: (f64, usize) = (0.9, 5);
 
 /// One sentence for the point, or else the measure, that holds most of the variance, if it is so much. `weights` are those of the
 /// measures.
@@ -33,7 +33,7 @@ pub(crate) fn outlier(measures: &[Measure], weights: &[f64]) -> Option<String> {
     let (part, i, k) = farthest;
     let point = &measures[i].points()[k * d..(k + 1) * d];
     let per_cent = |part: f64| format!("{:.0} % of the variance of all points", 100.0 * part / variance);
-    if part > POINT.0 * variance && square(point) > POINT.1 * variance {
+    if part > POINT_RULE.0 * variance && square(point) > POINT_RULE.1 * variance {
         let shown: Vec<String> = point.iter().take(3).map(f64::to_string).collect();
         let more = if d > 3 { ", …" } else { "" };
         return Some(format!(
@@ -46,7 +46,7 @@ pub(crate) fn outlier(measures: &[Measure], weights: &[f64]) -> Option<String> {
     let (own, i) = widest;
     // One of n measures far from the others holds 1 − 1/n of the variance.
     let most = 1.0 - 1.0 / measures.len() as f64;
-    let far = own > MEASURE.0 * most * variance && measures.len() >= MEASURE.1;
+    let far = own > MEASURE_RULE.0 * most * variance && measures.len() >= MEASURE_RULE.1;
     far.then(|| {
         format!(
             "{} alone holds {}: it decides the fit; check its units, or leave it out",

@@ -1,12 +1,12 @@
 //! Measures as projections see them.
 
 use crate::error::Result;
-use crate::ot::{Answer, Points, Report, Sinkhorn, Solves, Status};
+use crate::ot::{Answer, DivergenceBackend, Points, Report, Sinkhorn, Status};
 use crate::simd::real::Real;
 
 /// A measure, as points in the engine's frame.
 #[derive(Clone, Debug)]
-pub(crate) struct Target<T> {
+pub(crate) struct ProjectionTarget<T> {
     /// Points, their mean moved to 0.
     pub y: Points<T>,
     /// Their mean.
@@ -17,14 +17,18 @@ pub(crate) struct Target<T> {
     pub report: Report,
 }
 
-impl<T: Real> Target<T> {
+impl<T: Real> ProjectionTarget<T> {
     /// From clouds, each with its ε.
-    pub fn all(clouds: Vec<(Points<T>, f64)>, solves: &mut dyn Solves<T>, sinkhorn: &Sinkhorn) -> Result<Vec<Self>> {
+    pub fn all(
+        clouds: Vec<(Points<T>, f64)>,
+        solves: &mut dyn DivergenceBackend<T>,
+        sinkhorn: &Sinkhorn,
+    ) -> Result<Vec<Self>> {
         let each: Vec<(&Points<T>, f64)> = clouds.iter().map(|(y, epsilon)| (y, *epsilon)).collect();
-        let terms = solves.own_terms(&each, sinkhorn)?;
+        let terms = solves.self_terms(&each, sinkhorn)?;
         let target = |((y, epsilon), (own, report)): ((Points<T>, f64), _)| {
             let (y, mean) = y.centred();
-            Target { y, mean, epsilon, own, report }
+            ProjectionTarget { y, mean, epsilon, own, report }
         };
         Ok(clouds.into_iter().zip(terms).map(target).collect())
     }
@@ -33,12 +37,12 @@ impl<T: Real> Target<T> {
     pub fn slopes(y: Points<T>, epsilon: f64) -> Self {
         let (y, mean) = y.centred();
         let report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
-        Target { y, mean, epsilon, own: 0.0, report }
+        ProjectionTarget { y, mean, epsilon, own: 0.0, report }
     }
 
     /// On few points, for differences of divergences alone.
     pub fn thinned(&self, points: usize) -> Self {
-        Target { y: self.y.thinned(points), mean: self.mean.clone(), own: 0.0, ..*self }
+        ProjectionTarget { y: self.y.thinned(points), mean: self.mean.clone(), own: 0.0, ..*self }
     }
 
     /// S_ε between centred points and the centred target.

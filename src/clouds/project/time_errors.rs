@@ -1,9 +1,9 @@
 //! Times without values: steps by majorisation, for the best single point of a curve and for the errors of times.
 
 use super::evaluate::{Curve, Measures};
-use super::target::Target;
+use super::target::ProjectionTarget;
 use super::time_search::Descent;
-use super::track::Track;
+use super::track::SampledCurve;
 use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::samples::{Samples, lattice};
 use crate::error::Result;
@@ -13,9 +13,9 @@ use crate::rng::{Purpose, Stream};
 use crate::simd::real::Real;
 
 /// Points and steps for the best single point.
-const SINGLE: (usize, usize) = (512, 2);
+const SINGLE_POINT_SEARCH: (usize, usize) = (512, 2);
 /// Most points of a half, steps on it, and how often a sample is cut in halves, for the error of a time.
-const HALF: (usize, usize) = (256, 3);
+const HALF_SAMPLE_SEARCH: (usize, usize) = (256, 3);
 const SPLITS: u32 = 2;
 
 /// The variance that a time owes to the points of its measure: that of another sample of the same law.
@@ -28,11 +28,11 @@ pub(crate) struct TimeError {
 
 impl<T: Real> Measures<'_, T> {
     /// The time of the best single point of a curve, argmin of `Σ_i h_i(t)`, from the mean of the measures' times.
-    pub fn single(&mut self, targets: &[Target<T>], curve: &Curve<'_, T>, times: &[f64]) -> Result<f64> {
-        let (points, steps) = SINGLE;
+    pub fn single(&mut self, targets: &[ProjectionTarget<T>], curve: &Curve<'_, T>, times: &[f64]) -> Result<f64> {
+        let (points, steps) = SINGLE_POINT_SEARCH;
         let x = lattice(self.seed, Purpose::Evaluation, [6, 0, 0], points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
-        let targets: Vec<Target<T>> = targets.iter().map(|t| t.thinned(points)).collect();
+        let targets: Vec<ProjectionTarget<T>> = targets.iter().map(|t| t.thinned(points)).collect();
         let total: f64 = self.weights.iter().sum();
         let weights = self.weights;
         let mean = |times: &mut dyn Iterator<Item = f64>| {
@@ -52,7 +52,7 @@ impl<T: Real> Measures<'_, T> {
     /// it wants it, over the same samples of ρ, and the variance of their difference is scaled to the whole sample. None
     /// where the weights count: then the measure is no sample.
     pub fn time_errors(&mut self, curve: &Curve<'_, T>, times: &[f64]) -> Result<Vec<Option<TimeError>>> {
-        let (points, steps) = HALF;
+        let (points, steps) = HALF_SAMPLE_SEARCH;
         let x = lattice(self.seed, Purpose::Evaluation, [8, 0, 0], points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
         let cut = |i: usize, source: &crate::clouds::data::source::Source<T>| {
@@ -63,15 +63,15 @@ impl<T: Real> Measures<'_, T> {
                 source.pairs(&mut stream, size.unwrap_or(0), 1)
             };
             let epsilon = (self.epsilon)(&source.points);
-            let half = |y: Points<T>| Target::slopes(y, epsilon);
+            let half = |y: Points<T>| ProjectionTarget::slopes(y, epsilon);
             if size.is_some() { (0..SPLITS).flat_map(cut).flatten().map(half).collect() } else { vec![] }
         };
-        let halves: Vec<Vec<Target<T>>> = map(self.sources, cut);
+        let halves: Vec<Vec<ProjectionTarget<T>>> = map(self.sources, cut);
         let each =
             halves.iter().zip(times).flat_map(|(halves, &time)| halves.iter().map(move |half| (half, time, steps)));
         let found = self.approach(&samples, curve.interval, each)?;
         let mut found = found.chunks_exact(2);
-        let error = |(source, halves): (&crate::clouds::data::source::Source<T>, &Vec<Target<T>>)| {
+        let error = |(source, halves): (&crate::clouds::data::source::Source<T>, &Vec<ProjectionTarget<T>>)| {
             let n = source.sample().filter(|_| !halves.is_empty())? as f64;
             let share = 0.5 * halves[0].y.len() as f64 / n / f64::from(SPLITS);
             let pairs = found.by_ref().take(SPLITS as usize);
@@ -86,15 +86,15 @@ impl<T: Real> Measures<'_, T> {
         &mut self,
         samples: &Samples<T>,
         interval: &Interval,
-        each: impl Iterator<Item = (&'a Target<T>, f64, usize)>,
+        each: impl Iterator<Item = (&'a ProjectionTarget<T>, f64, usize)>,
     ) -> Result<Vec<(f64, Report)>>
     where
         T: 'a,
     {
-        let track = Track::new(samples.all());
+        let track = SampledCurve::new(samples.all());
         let mut chains: Vec<_> =
             each.map(|(target, time, steps)| Descent::to_time(&track, target, interval, time, steps)).collect();
-        self.solves.follow_all(&mut chains, self.sinkhorn)?;
+        self.solves.run_all(&mut chains, self.sinkhorn)?;
         Ok(chains.iter().map(|c| (c.foot().time, c.foot().report)).collect())
     }
 }

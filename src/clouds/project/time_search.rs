@@ -1,15 +1,15 @@
 //! The time at which a component comes nearest to a measure.
 
-use super::target::Target;
-use super::track::{Along, Track};
+use super::target::ProjectionTarget;
+use super::track::{Along, SampledCurve};
 use crate::clouds::geodesic::interval::Interval;
-use crate::clouds::geodesic::samples::Front;
-use crate::ot::{Answer, Chain, Points, Problem, Report, Status, variance};
+use crate::clouds::geodesic::samples::SampleView;
+use crate::ot::{Answer, DivergenceQuery, Points, Query, Report, Status, variance};
 use crate::simd::real::Real;
 
 /// Where a measure projects.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Foot {
+pub(crate) struct ProjectedTime {
     pub time: f64,
     /// S_ε there.
     pub value: f64,
@@ -20,8 +20,8 @@ pub(crate) struct Foot {
 /// From a near time, some steps by majorisation (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.
 #[derive(Clone, Debug)]
 pub(crate) struct Descent<'a, T> {
-    track: &'a Track<'a, T>,
-    target: &'a Target<T>,
+    track: &'a SampledCurve<'a, T>,
+    target: &'a ProjectionTarget<T>,
     interval: &'a Interval,
     time: f64,
     /// Solves still to be done, the last one for the value if it is wanted.
@@ -34,8 +34,8 @@ pub(crate) struct Descent<'a, T> {
 impl<'a, T: Real> Descent<'a, T> {
     /// `steps` steps, then the value at the last time.
     pub fn new(
-        track: &'a Track<'a, T>,
-        target: &'a Target<T>,
+        track: &'a SampledCurve<'a, T>,
+        target: &'a ProjectionTarget<T>,
         interval: &'a Interval,
         start: f64,
         steps: usize,
@@ -49,8 +49,8 @@ impl<'a, T: Real> Descent<'a, T> {
 
     /// `steps` steps for their time alone; the start need not lie in the interval.
     pub fn to_time(
-        track: &'a Track<'a, T>,
-        target: &'a Target<T>,
+        track: &'a SampledCurve<'a, T>,
+        target: &'a ProjectionTarget<T>,
         interval: &'a Interval,
         time: f64,
         steps: usize,
@@ -59,18 +59,18 @@ impl<'a, T: Real> Descent<'a, T> {
         Descent { track, target, interval, time, left: steps, valued: false, value: f64::NAN, along }
     }
 
-    pub fn foot(&self) -> Foot {
-        Foot { time: self.time, value: self.value, report: self.along.report }
+    pub fn foot(&self) -> ProjectedTime {
+        ProjectedTime { time: self.time, value: self.value, report: self.along.report }
     }
 }
 
-impl<T: Real> Chain<T> for Descent<'_, T> {
-    fn pose(&mut self) -> Option<Problem<'_, T>> {
+impl<T: Real> Query<T> for Descent<'_, T> {
+    fn ask(&mut self) -> Option<DivergenceQuery<'_, T>> {
         (self.left > 0).then(|| self.along.at(self.track, self.target, self.time))
     }
 
-    fn learn(&mut self, answer: Answer<'_, T>) {
-        let (value, slope) = self.along.learn(self.track, self.target, answer);
+    fn tell(&mut self, answer: Answer<'_, T>) {
+        let (value, slope) = self.along.tell(self.track, self.target, answer);
         self.left -= 1;
         let curvature = 2.0 * self.track.speed_squared;
         if self.left == 0 && self.valued {
@@ -88,21 +88,21 @@ impl<T: Real> Chain<T> for Descent<'_, T> {
 const COARSE_POINTS: usize = 256;
 const COARSE_TIMES: usize = 13;
 /// How far beyond the training times the coarse search begins to look, as a share of their span.
-const BEYOND: f64 = 0.25;
-/// How often the grid may move on: each move triples its width, and none goes beyond [`WITHIN`].
-const MOVES: usize = 16;
+const COARSE_MARGIN: f64 = 0.25;
+/// How often the grid may move on: each move triples its width, and none goes beyond [`MAX_DISTANCE`].
+const MAX_GRID_MOVES: usize = 16;
 /// Along a geodesic `W₂(μ(s), μ(t)) = |s − t| ‖v‖`, so by the triangle inequality no time farther than `2 √h(s) / ‖v‖` from s is
 /// better than s. The divergence is not quite W₂², hence a little more.
-const WITHIN: f64 = 3.0;
+const MAX_DISTANCE: f64 = 3.0;
 /// Times are found to this share of the span of the training times.
-const PRECISION: f64 = 1e-4;
+const TIME_PRECISION: f64 = 1e-4;
 /// The span counts as at least this share of the time that the curve needs for the distance to the target: training
 /// times may all be equal.
-const LEAST_SPAN: f64 = 0.01;
+const MIN_SPAN: f64 = 0.01;
 /// A secant step is at most this many majorisation steps long.
-const LONGEST: f64 = 20.0;
+const MAX_SECANT_STEP: f64 = 20.0;
 /// Steps of the refinement; each shrinks the bracket or is a majorisation step inside it.
-const REFINE: usize = 25;
+const MAX_REFINEMENTS: usize = 25;
 /// A divergence below 0 by more than this share of its terms is no result of a solve that converged.
 const NEGATIVE: f64 = 1e-3;
 
@@ -113,10 +113,10 @@ const NEGATIVE: f64 = 1e-3;
 /// of solves is bounded, and the time that is found is a finite one of the closed interval, whatever the solves say.
 #[derive(Clone, Debug)]
 pub(crate) struct Search<'a, T> {
-    track: &'a Track<'a, T>,
+    track: &'a SampledCurve<'a, T>,
     /// The first of its samples.
-    coarse: &'a Track<'a, T>,
-    target: &'a Target<T>,
+    coarse: &'a SampledCurve<'a, T>,
+    target: &'a ProjectionTarget<T>,
     interval: &'a Interval,
     /// First and last training time.
     times: (f64, f64),
@@ -124,14 +124,14 @@ pub(crate) struct Search<'a, T> {
     span: f64,
     stage: Stage<T>,
     along: Along<T>,
-    foot: Foot,
+    foot: ProjectedTime,
 }
 
 #[derive(Clone, Debug)]
 enum Stage<T> {
     New,
     /// With the target on few points.
-    Grid(Grid, Target<T>),
+    Grid(Grid, ProjectionTarget<T>),
     Fine(Refinement),
     Done,
 }
@@ -139,12 +139,12 @@ enum Stage<T> {
 impl<'a, T: Real> Search<'a, T> {
     /// `coarse` is [`coarse`] of the same samples as `track`.
     pub fn new(
-        (track, coarse): (&'a Track<'a, T>, &'a Track<'a, T>),
-        target: &'a Target<T>,
+        (track, coarse): (&'a SampledCurve<'a, T>, &'a SampledCurve<'a, T>),
+        target: &'a ProjectionTarget<T>,
         interval: &'a Interval,
         times: (f64, f64),
     ) -> Self {
-        let foot = Foot { time: f64::NAN, value: f64::NAN, report: target.report };
+        let foot = ProjectedTime { time: f64::NAN, value: f64::NAN, report: target.report };
         let times = if times.0.is_finite() && times.1.is_finite() { times } else { (0.0, 0.0) };
         Search {
             track,
@@ -159,7 +159,7 @@ impl<'a, T: Real> Search<'a, T> {
         }
     }
 
-    pub fn foot(&self) -> Foot {
+    pub fn foot(&self) -> ProjectedTime {
         self.foot
     }
 
@@ -170,13 +170,13 @@ impl<'a, T: Real> Search<'a, T> {
             let time = self.interval.clip(0.5 * (self.times.0 + self.times.1)).0;
             return Stage::Fine(Refinement::new((time, time)));
         }
-        self.span = (self.times.1 - self.times.0).max(LEAST_SPAN * reach);
+        self.span = (self.times.1 - self.times.0).max(MIN_SPAN * reach);
         Stage::Grid(Grid::new(self.interval, self.times, self.span), self.target.thinned(COARSE_POINTS))
     }
 }
 
-impl<T: Real> Chain<T> for Search<'_, T> {
-    fn pose(&mut self) -> Option<Problem<'_, T>> {
+impl<T: Real> Query<T> for Search<'_, T> {
+    fn ask(&mut self) -> Option<DivergenceQuery<'_, T>> {
         if let Stage::New = self.stage {
             self.stage = self.begin();
         }
@@ -187,25 +187,26 @@ impl<T: Real> Chain<T> for Search<'_, T> {
         }
     }
 
-    fn learn(&mut self, answer: Answer<'_, T>) {
+    fn tell(&mut self, answer: Answer<'_, T>) {
         match &mut self.stage {
             Stage::Grid(grid, few) => {
-                let (h, _) = self.along.learn(self.coarse, few, answer);
-                if let Some(bracket) = grid.learn(h, self.coarse.speed(), self.interval) {
+                let (h, _) = self.along.tell(self.coarse, few, answer);
+                if let Some(bracket) = grid.tell(h, self.coarse.speed(), self.interval) {
                     self.stage = Stage::Fine(Refinement::new(bracket));
                     self.along = Along::new(self.target.report);
                 }
             }
             Stage::Fine(fine) => {
                 let terms = answer.xy.abs() + 0.5 * answer.xx.abs();
-                let (value, slope) = self.along.learn(self.track, self.target, answer);
+                let (value, slope) = self.along.tell(self.track, self.target, answer);
                 if value < -NEGATIVE * terms {
                     self.along.report.status = Status::Diverged;
                 }
                 // A divergence is at least 0; what is less is the error of the solves.
-                self.foot = Foot { time: fine.time, value: value.max(0.0), report: self.along.report };
+                self.foot = ProjectedTime { time: fine.time, value: value.max(0.0), report: self.along.report };
                 let curvature = 2.0 * self.track.speed_squared;
-                let goes_on = slope.is_finite() && fine.learn(slope, curvature, self.interval, PRECISION * self.span);
+                let goes_on =
+                    slope.is_finite() && fine.tell(slope, curvature, self.interval, TIME_PRECISION * self.span);
                 if !goes_on {
                     if !value.is_finite() {
                         self.foot.value = f64::NAN;
@@ -220,13 +221,13 @@ impl<T: Real> Chain<T> for Search<'_, T> {
 }
 
 /// What the first stage of a search sees.
-pub(crate) fn coarse<T: Real>(samples: Front<'_, T>) -> Track<'_, T> {
-    Track::new(samples.front(COARSE_POINTS))
+pub(crate) fn coarse<T: Real>(samples: SampleView<'_, T>) -> SampledCurve<'_, T> {
+    SampledCurve::new(samples.front(COARSE_POINTS))
 }
 
 /// Root mean square distance of two independent points of μ(0) and ν, over the speed: more than any sensible |t|. Not finite for a
 /// curve that does not move.
-fn reach<T: Real>(track: &Track<'_, T>, target: &Target<T>) -> f64 {
+fn reach<T: Real>(track: &SampledCurve<'_, T>, target: &ProjectionTarget<T>) -> f64 {
     let mut u = Points::buffer(track.samples.n, track.samples.dim());
     track.at(0.0, u.coords_mut());
     let gap: f64 = track.gap(0.0, &target.mean).map(|g| g * g).sum();
@@ -243,53 +244,54 @@ struct Grid {
     moves: usize,
 }
 
-const CELLS: usize = COARSE_TIMES - 1;
+const COARSE_CELLS: usize = COARSE_TIMES - 1;
 /// Nothing is best yet.
-const NONE: (f64, usize) = (f64::INFINITY, 0);
+const NO_BEST: (f64, usize) = (f64::INFINITY, 0);
 
 impl Grid {
     fn new(interval: &Interval, (first, last): (f64, f64), span: f64) -> Self {
-        let (low, high) = (interval.clip(first - BEYOND * span).0, interval.clip(last + BEYOND * span).0);
-        Grid { low, high, next: 0, best: NONE, moves: 0 }
+        let (low, high) = (interval.clip(first - COARSE_MARGIN * span).0, interval.clip(last + COARSE_MARGIN * span).0);
+        Grid { low, high, next: 0, best: NO_BEST, moves: 0 }
     }
 
     /// The k-th, its ends exactly. The turned curve has the turned grid, bit for bit.
     fn time(&self, k: usize) -> f64 {
         match k {
             0 => self.low,
-            CELLS => self.high,
-            _ => (((CELLS - k) as f64 * self.low + k as f64 * self.high) / CELLS as f64).clamp(self.low, self.high),
+            COARSE_CELLS => self.high,
+            _ => (((COARSE_CELLS - k) as f64 * self.low + k as f64 * self.high) / COARSE_CELLS as f64)
+                .clamp(self.low, self.high),
         }
     }
 
     /// Takes h of the next time; at the end the neighbours of the best one.
-    fn learn(&mut self, h: f64, speed: f64, interval: &Interval) -> Option<(f64, f64)> {
+    fn tell(&mut self, h: f64, speed: f64, interval: &Interval) -> Option<(f64, f64)> {
         if h < self.best.0 {
             self.best = (h, self.next);
         }
         self.next += 1;
-        if self.next <= CELLS {
+        if self.next <= COARSE_CELLS {
             return None;
         }
         let (value, best) = self.best;
         let (low, high, time) = (self.low, self.high, self.time(best));
         if !value.is_finite() {
             // No time has a value: the middle is as good as any, and the last solve will say so.
-            return Some((self.time(CELLS / 2), self.time(CELLS / 2)));
+            return Some((self.time(COARSE_CELLS / 2), self.time(COARSE_CELLS / 2)));
         }
         // No better time is farther away.
-        let within = WITHIN * value.max(0.0).sqrt() / speed;
+        let within = MAX_DISTANCE * value.max(0.0).sqrt() / speed;
         let (least, most) = (interval.clip(time - within).0, interval.clip(time + within).0);
         let (step, width) = (self.time(1) - low, high - low);
-        let further = self.moves < MOVES && width > 0.0;
+        let further = self.moves < MAX_GRID_MOVES && width > 0.0;
         if further && best == 0 && low > least {
             (self.low, self.high) = (least.max(low - 2.0 * width), low + step);
-        } else if further && best == CELLS && high < most {
+        } else if further && best == COARSE_CELLS && high < most {
             (self.low, self.high) = (high - step, most.min(high + 2.0 * width));
         } else {
-            return Some((self.time(best.saturating_sub(1)), self.time((best + 1).min(CELLS))));
+            return Some((self.time(best.saturating_sub(1)), self.time((best + 1).min(COARSE_CELLS))));
         }
-        (self.next, self.best, self.moves) = (0, NONE, self.moves + 1);
+        (self.next, self.best, self.moves) = (0, NO_BEST, self.moves + 1);
         None
     }
 }
@@ -309,7 +311,7 @@ struct Refinement {
 
 /// How much longer than the bound's a secant step may be: as long as the two slopes say, if they make sense.
 fn longer(factor: f64) -> f64 {
-    if factor >= 1.0 { factor.min(LONGEST) } else { 1.0 }
+    if factor >= 1.0 { factor.min(MAX_SECANT_STEP) } else { 1.0 }
 }
 
 impl Refinement {
@@ -318,8 +320,8 @@ impl Refinement {
     }
 
     /// Takes h' at the time and moves it; false once it has been found.
-    fn learn(&mut self, slope: f64, curvature: f64, interval: &Interval, precision: f64) -> bool {
-        if self.steps == REFINE {
+    fn tell(&mut self, slope: f64, curvature: f64, interval: &Interval, precision: f64) -> bool {
+        if self.steps == MAX_REFINEMENTS {
             return false;
         }
         self.steps += 1;

@@ -1,23 +1,23 @@
 //! The divergence between a target and the points of a curve, as a function of time.
 
-use super::target::Target;
-use crate::clouds::geodesic::samples::Front;
-use crate::ot::{Answer, Points, Problem, Report, Status};
+use super::target::ProjectionTarget;
+use crate::clouds::geodesic::samples::SampleView;
+use crate::ot::{Answer, DivergenceQuery, Points, Report, Status};
 use crate::simd::real::Real;
 
 /// A curve over some samples, its means apart: `ξ(t) − ξ̄(t) = (u − ū) + t (v − v̄)`. Both parts are formed in f64, so that
 /// neither a far measure nor a late time costs digits.
 #[derive(Clone, Debug)]
-pub(crate) struct Track<'a, T> {
-    pub samples: Front<'a, T>,
+pub(crate) struct SampledCurve<'a, T> {
+    pub samples: SampleView<'a, T>,
     u: Vec<f64>,
     v: Vec<f64>,
     /// mean |v|².
     pub speed_squared: f64,
 }
 
-impl<'a, T: Real> Track<'a, T> {
-    pub fn new(samples: Front<'a, T>) -> Self {
+impl<'a, T: Real> SampledCurve<'a, T> {
+    pub fn new(samples: SampleView<'a, T>) -> Self {
         let mean = |rows: &[T]| {
             let mut mean = vec![0.0; samples.dim()];
             for row in rows.chunks_exact(samples.dim()) {
@@ -26,7 +26,7 @@ impl<'a, T: Real> Track<'a, T> {
             mean.iter_mut().for_each(|m| *m /= samples.n as f64);
             mean
         };
-        Track { samples, u: mean(samples.u), v: mean(samples.v), speed_squared: samples.speed_squared() }
+        SampledCurve { samples, u: mean(samples.u), v: mean(samples.v), speed_squared: samples.speed_squared() }
     }
 
     pub fn speed(&self) -> f64 {
@@ -64,16 +64,26 @@ impl<T: Real> Along<T> {
     }
 
     /// The solves for h(t).
-    pub fn at<'a>(&'a mut self, track: &Track<'_, T>, target: &'a Target<T>, t: f64) -> Problem<'a, T> {
+    pub fn at<'a>(
+        &'a mut self,
+        track: &SampledCurve<'_, T>,
+        target: &'a ProjectionTarget<T>,
+        t: f64,
+    ) -> DivergenceQuery<'a, T> {
         let near = self.z.is_some();
         let z = self.z.get_or_insert_with(|| Points::buffer(track.samples.n, track.samples.dim()));
         track.at(t, z.coords_mut());
         self.time = t;
-        Problem { x: z, y: &target.y, epsilon: target.epsilon, near }
+        DivergenceQuery { x: z, y: &target.y, epsilon: target.epsilon, near }
     }
 
     /// (h(t), h'(t)).
-    pub fn learn(&mut self, track: &Track<'_, T>, target: &Target<T>, answer: Answer<'_, T>) -> (f64, f64) {
+    pub fn tell(
+        &mut self,
+        track: &SampledCurve<'_, T>,
+        target: &ProjectionTarget<T>,
+        answer: Answer<'_, T>,
+    ) -> (f64, f64) {
         let d = track.samples.dim();
         let (mut value, mut slope) = (target.divergence(answer), 0.0);
         for (g, v) in answer.gradient.chunks_exact(d).zip(track.samples.v.chunks_exact(d)) {

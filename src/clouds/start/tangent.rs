@@ -10,7 +10,7 @@ use crate::clouds::train::batch::Earlier;
 use crate::clouds::train::state::State;
 use crate::error::{Error, Result};
 use crate::linalg::{eigen, square_root};
-use crate::ot::{Answer, Chain, Points, Problem, Solves, assignment};
+use crate::ot::{Answer, DivergenceBackend, DivergenceQuery, Points, Query, assignment};
 use crate::pool::{for_each, map};
 use crate::rng::{Purpose, Stream};
 use crate::simd::real::Real;
@@ -32,10 +32,14 @@ pub(crate) struct TangentSpace<T> {
 }
 
 /// Directions that are kept.
-const DIRECTIONS: usize = 8;
+const KEPT_DIRECTIONS: usize = 8;
 
 /// A cloud drawn from the pooled measures and moved to their barycentre, by `rounds` of X ← X − Σ_i ŵ_i D_i(X).
-pub(crate) fn barycentre<T: Real>(data: &Data<T>, settings: &Settings, solves: &mut dyn Solves<T>) -> Result<Vec<T>> {
+pub(crate) fn barycentre<T: Real>(
+    data: &Data<T>,
+    settings: &Settings,
+    solves: &mut dyn DivergenceBackend<T>,
+) -> Result<Vec<T>> {
     let (n, d) = (settings.tangent.points, data.dim);
     let mut stream = Stream::new(settings.seed, Purpose::Tangent, [0, 0, 0]);
     let mut one = Points::buffer(1, d);
@@ -68,13 +72,13 @@ struct Field<'a, T> {
     field: Vec<T>,
 }
 
-impl<T: Real> Chain<T> for Field<'_, T> {
-    fn pose(&mut self) -> Option<Problem<'_, T>> {
+impl<T: Real> Query<T> for Field<'_, T> {
+    fn ask(&mut self) -> Option<DivergenceQuery<'_, T>> {
         let Field { x, y, epsilon, field } = self;
-        field.is_empty().then_some(Problem { x, y, epsilon: *epsilon, near: false })
+        field.is_empty().then_some(DivergenceQuery { x, y, epsilon: *epsilon, near: false })
     }
 
-    fn learn(&mut self, answer: Answer<'_, T>) {
+    fn tell(&mut self, answer: Answer<'_, T>) {
         // D = ½ G in particle form, G = (2/n)(T_XX − T_XY).
         let factor = T::from_f64(-0.5 * self.x.len() as f64);
         self.field = answer.gradient.iter().map(|&g| g * factor).collect();
@@ -87,7 +91,7 @@ fn fields<T: Real>(
     settings: &Settings,
     cloud: &[T],
     round: u32,
-    solves: &mut dyn Solves<T>,
+    solves: &mut dyn DivergenceBackend<T>,
 ) -> Result<Vec<Vec<T>>> {
     let mut x = Points::buffer(cloud.len() / data.dim, data.dim);
     x.coords_mut().copy_from_slice(cloud);
@@ -98,7 +102,7 @@ fn fields<T: Real>(
         let epsilon = data.epsilon(&settings.sinkhorn.epsilon, &y);
         Field { x: &x, y, epsilon, field: vec![] }
     });
-    solves.follow_all(&mut fields, &settings.sinkhorn)?;
+    solves.run_all(&mut fields, &settings.sinkhorn)?;
     Ok(fields.into_iter().map(|f| f.field).collect())
 }
 
@@ -108,7 +112,7 @@ impl<T: Real> TangentSpace<T> {
         data: &Data<T>,
         settings: &Settings,
         cloud: Vec<T>,
-        solves: &mut dyn Solves<T>,
+        solves: &mut dyn DivergenceBackend<T>,
     ) -> Result<Self> {
         let mut fields = fields(data, settings, &cloud, 1000, solves)?;
         let mut mean = vec![T::ZERO; cloud.len()];
@@ -125,7 +129,7 @@ impl<T: Real> TangentSpace<T> {
         earlier: &[Earlier<T>],
         time: f64,
         run: u32,
-        solves: &mut dyn Solves<T>,
+        solves: &mut dyn DivergenceBackend<T>,
     ) -> Result<Self> {
         let (n, d) = (settings.tangent.points, data.dim);
         let x: Vec<T> = lattice(settings.seed, Purpose::Tangent, [2, run, 0], n, d);
@@ -168,7 +172,7 @@ impl<T: Real> TangentSpace<T> {
         let (values, vectors) = eigen(&gram, n);
         let spectrum: Vec<f64> = values.iter().rev().map(|v| v.max(0.0)).collect();
         let mut directions = vec![];
-        for (j, &value) in spectrum.iter().enumerate().take(DIRECTIONS) {
+        for (j, &value) in spectrum.iter().enumerate().take(KEPT_DIRECTIONS) {
             let e = &vectors[(n - 1 - j) * n..(n - j) * n];
             let sigma = value.sqrt();
             if !(sigma > 0.0) {
@@ -245,7 +249,7 @@ pub(crate) fn start<T: Real>(
     earlier: &[Earlier<T>],
     meeting: f64,
     run: u32,
-    solves: &mut dyn Solves<T>,
+    solves: &mut dyn DivergenceBackend<T>,
 ) -> Result<Started<T>> {
     let architecture = Architecture::new(settings, data.dim)?;
     let mut stream = Stream::new(settings.seed, Purpose::Initialisation, [run, 0, 0]);

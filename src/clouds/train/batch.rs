@@ -17,28 +17,28 @@ pub struct Earlier<T> {
 
 /// u and v of an earlier component, rows × d.
 #[derive(Clone, Debug)]
-pub(crate) struct Images<T> {
+pub(crate) struct ComponentValues<T> {
     pub u: Vec<T>,
     pub v: Vec<T>,
 }
 
 /// A chunk of the batch with what a step keeps beside it.
 #[derive(Clone, Debug)]
-pub(crate) struct Work<T> {
+pub(crate) struct BatchChunk<T> {
     pub chunk: Chunk<T>,
     pub spectrum: Spectrum<T>,
     /// The earlier components over the same x.
-    pub earlier: Vec<Images<T>>,
+    pub earlier: Vec<ComponentValues<T>>,
     /// ξ_new(t_new) − ξ_old(t_old), rows × d (D8).
     pub gap: Vec<T>,
 }
 
-impl<T: Real> Work<T> {
+impl<T: Real> BatchChunk<T> {
     /// With room for this many earlier components.
     pub fn new(chunk: Chunk<T>, earlier: usize) -> Self {
         let zeros = vec![T::ZERO; chunk.u.len()];
-        Work {
-            earlier: vec![Images { u: zeros.clone(), v: zeros.clone() }; earlier],
+        BatchChunk {
+            earlier: vec![ComponentValues { u: zeros.clone(), v: zeros.clone() }; earlier],
             gap: zeros,
             spectrum: Spectrum::default(),
             chunk,

@@ -1,6 +1,6 @@
 //! How later components stay tied to the earlier ones: the intersection term I and the orthogonality term O (D8).
 
-use super::batch::{Earlier, Images, Work};
+use super::batch::{BatchChunk, ComponentValues, Earlier};
 use crate::clouds::geodesic::chunk::Chunk;
 use crate::clouds::geodesic::interval::{End, Interval};
 use crate::clouds::settings::{Orthogonality, Settings};
@@ -58,7 +58,7 @@ impl Constraint {
     /// Evaluates both terms over the batch and writes the gaps ξ_new(t_new) − ξ_old(t_old).
     pub fn measure<T: Real>(
         &mut self,
-        works: &mut [Work<T>],
+        works: &mut [BatchChunk<T>],
         earlier: &[Earlier<T>],
         meeting: [f64; 2],
         interval: &Interval,
@@ -74,7 +74,7 @@ impl Constraint {
         self.products.fill(Products::default());
         let (mut along_old, mut along_new) = (0.0, 0.0);
         let (t_old, t_new) = (T::from_f64(old_time), T::from_f64(new_time));
-        for Work { chunk, earlier, gap, .. } in works {
+        for BatchChunk { chunk, earlier, gap, .. } in works {
             let first = &earlier[0];
             for (k, r) in gap.iter_mut().enumerate() {
                 *r = chunk.u[k] + t_new * chunk.v[k] - first.u[k] - t_old * first.v[k];
@@ -103,7 +103,7 @@ impl Constraint {
     pub fn add_cotangents<T: Real>(
         &self,
         chunk: &mut Chunk<T>,
-        earlier: &[Images<T>],
+        earlier: &[ComponentValues<T>],
         gap: &[T],
         m: usize,
         settings: &Settings,

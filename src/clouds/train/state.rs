@@ -9,7 +9,7 @@ use crate::simd::real::Real;
 /// Rate of the meeting times relative to that of the networks where times have no rate of their own.
 pub(crate) const MEETING_RATE: f64 = 10.0;
 /// Largest step of a time by majorisation, relative to the largest time.
-pub(crate) const LONGEST: f64 = 0.5;
+pub(crate) const MAX_TIME_STEP: f64 = 0.5;
 
 /// Factors by which times and f can be rescaled in any precision.
 pub(crate) const GAUGE: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
@@ -92,7 +92,7 @@ impl<T: Real> State<T> {
             TimeUpdate::Adam(r) => r * rate / settings.rate,
             TimeUpdate::Majorise(eta) => {
                 // (D11 c) t ← t' − η ⟨D, v⟩/⟨v, v⟩
-                let longest = LONGEST * self.largest_time().max(f64::MIN_POSITIVE);
+                let longest = MAX_TIME_STEP * self.largest_time().max(f64::MIN_POSITIVE);
                 for m in &gradient.measures {
                     // A curve that does not move has no better time.
                     let moves = gradient.speed_squared > 0.0;

@@ -2,19 +2,19 @@
 
 use super::batch::Earlier;
 use super::state::State;
-use super::step::{Outcome, Stepper};
+use super::step::{CpuTrainer, StepOutcome};
 use crate::cancel::Cancel;
 use crate::clouds::data::dataset::Data;
 use crate::clouds::settings::Settings;
 use crate::error::Result;
-use crate::ot::{self, Solves};
+use crate::ot::{self, DivergenceBackend};
 use crate::simd::real::Real;
 
 /// Steps between two evaluations of the divergence itself, which costs one more solve a measure.
 pub(crate) const REPORT_EVERY: usize = 10;
 
 /// What the steps of a start have in common.
-pub(crate) struct Course<'a, T> {
+pub(crate) struct TrainingContext<'a, T> {
     pub data: &'a Data<T>,
     pub settings: &'a Settings,
     pub earlier: &'a [Earlier<T>],
@@ -26,16 +26,16 @@ pub(crate) struct Course<'a, T> {
 }
 
 /// A training under way.
-pub(crate) trait Steps<T>: Send {
+pub(crate) trait Trainer<T>: Send {
     /// Takes steps from `from` on, at least one and none at or beyond `until`, and adds what each saw to `seen`. A step that is
     /// not finite is the last and leaves the state as it was. So does one that is cancelled, which is an error.
     fn take(
         &mut self,
-        course: &Course<'_, T>,
+        course: &TrainingContext<'_, T>,
         from: usize,
         until: usize,
         state: &mut State<T>,
-        seen: &mut Vec<Outcome>,
+        seen: &mut Vec<StepOutcome>,
     ) -> Result<()>;
 
     /// Brings `state` up to date, where it lives elsewhere.
@@ -43,36 +43,36 @@ pub(crate) trait Steps<T>: Send {
 }
 
 /// Where trainings run.
-pub(crate) trait Engine<T>: Send {
+pub(crate) trait TrainingBackend<T>: Send {
     /// Makes all that the steps after the first `from` need, at this state.
-    fn prepare(&self, course: &Course<'_, T>, from: usize, state: &State<T>) -> Result<Box<dyn Steps<T>>>;
+    fn prepare(&self, course: &TrainingContext<'_, T>, from: usize, state: &State<T>) -> Result<Box<dyn Trainer<T>>>;
 
     /// Who solves what lies around the trainings: starts, evaluations, projections.
-    fn solves(&self) -> Box<dyn Solves<T>>;
+    fn solves(&self) -> Box<dyn DivergenceBackend<T>>;
 }
 
 /// This engine.
-pub(crate) struct Cpu;
+pub(crate) struct CpuTraining;
 
-impl<T: Real> Engine<T> for Cpu {
-    fn prepare(&self, course: &Course<'_, T>, _: usize, state: &State<T>) -> Result<Box<dyn Steps<T>>> {
+impl<T: Real> TrainingBackend<T> for CpuTraining {
+    fn prepare(&self, course: &TrainingContext<'_, T>, _: usize, state: &State<T>) -> Result<Box<dyn Trainer<T>>> {
         let (architecture, weights) = (&state.geodesic.architecture, &course.data.weights);
-        Ok(Box::new(Stepper::new(architecture, course.settings, weights, course.earlier.len())))
+        Ok(Box::new(CpuTrainer::new(architecture, course.settings, weights, course.earlier.len())))
     }
 
-    fn solves(&self) -> Box<dyn Solves<T>> {
-        Box::new(ot::Cpu::default())
+    fn solves(&self) -> Box<dyn DivergenceBackend<T>> {
+        Box::new(ot::CpuBackend::default())
     }
 }
 
-impl<T: Real> Steps<T> for Stepper<T> {
+impl<T: Real> Trainer<T> for CpuTrainer<T> {
     fn take(
         &mut self,
-        course: &Course<'_, T>,
+        course: &TrainingContext<'_, T>,
         from: usize,
         _: usize,
         state: &mut State<T>,
-        seen: &mut Vec<Outcome>,
+        seen: &mut Vec<StepOutcome>,
     ) -> Result<()> {
         let settings = course.settings;
         self.cancel_by(course.cancel);
@@ -92,9 +92,9 @@ impl<T: Real> Steps<T> for Stepper<T> {
 }
 
 /// Several steps as one: counts are sums, solves the worst, the rest that of the last step.
-pub(crate) fn together(seen: &[Outcome]) -> Option<Outcome> {
+pub(crate) fn together(seen: &[StepOutcome]) -> Option<StepOutcome> {
     let last = *seen.last()?;
-    Some(Outcome {
+    Some(StepOutcome {
         divergence: seen.iter().rev().find_map(|o| o.divergence),
         clipped: seen.iter().map(|o| o.clipped).sum(),
         measures: seen.iter().map(|o| o.measures).sum(),

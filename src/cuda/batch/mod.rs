@@ -1,40 +1,40 @@
 //! Chains of solves on a GPU, in lock step: each round answers the present problem of every chain, all of one size in one
-//! launch. Twin: `ot::Cpu`, which follows one chain after the other.
+//! launch. Twin: `ot::CpuBackend`, which follows one chain after the other.
 
-use super::device::Device;
+use super::device::CudaDevice;
 use super::memory::Buffer;
 use super::sinkhorn::{Clouds, Size, Solver, Start};
 use crate::cancel::Cancel;
 use crate::clouds::{Model, Projector};
 use crate::error::Result;
-use crate::ot::{Answer, Chain, Points, Problem, Report, Sinkhorn, Solves};
+use crate::ot::{Answer, DivergenceBackend, DivergenceQuery, Points, Query, Report, Sinkhorn};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 /// Chains that are followed at once; it bounds the memory.
-const MOST: usize = 256;
+const MAX_QUERIES: usize = 256;
 
 /// Solves chains on a device, in memory that is kept for the next.
-pub(crate) struct Rounds {
-    device: Device,
+pub(crate) struct BatchedSolver {
+    device: CudaDevice,
     /// What the rooms are for.
     settings: Option<Sinkhorn>,
     /// Memory for each shape that came up.
-    rooms: BTreeMap<Shape, Room>,
+    rooms: BTreeMap<Shape, Workspace>,
     cancel: Cancel,
 }
 
 impl Model<f32> {
     /// This model with its projections on a GPU. The samples are those of the CPU; results differ by rounding.
-    pub(crate) fn on_device(&self, device: &Device) -> Result<Projector<'_, f32>> {
-        Ok(Projector::new(self, Box::new(Rounds::new(&device.with_stream()?))))
+    pub(crate) fn on_device(&self, device: &CudaDevice) -> Result<Projector<'_, f32>> {
+        Ok(Projector::new(self, Box::new(BatchedSolver::new(&device.with_stream()?))))
     }
 }
 
 /// n, m and d of a problem.
 type Shape = (usize, usize, usize);
 
-fn shape(problem: &Problem<'_, f32>) -> Shape {
+fn shape(problem: &DivergenceQuery<'_, f32>) -> Shape {
     (problem.x.len(), problem.y.len(), problem.x.dim())
 }
 
@@ -42,10 +42,10 @@ fn shape(problem: &Problem<'_, f32>) -> Shape {
 struct Group<'a> {
     near: bool,
     chains: Vec<usize>,
-    problems: Vec<Problem<'a, f32>>,
+    problems: Vec<DivergenceQuery<'a, f32>>,
 }
 
-impl Solves<f32> for Rounds {
+impl DivergenceBackend<f32> for BatchedSolver {
     fn cancel_by(&mut self, cancel: &Cancel) {
         self.cancel.clone_from(cancel);
     }
@@ -54,8 +54,8 @@ impl Solves<f32> for Rounds {
         &self.cancel
     }
 
-    fn follow(&mut self, chains: &mut [&mut dyn Chain<f32>], settings: &Sinkhorn) -> Result<()> {
-        for (lot, chains) in chains.chunks_mut(MOST).enumerate() {
+    fn run(&mut self, chains: &mut [&mut dyn Query<f32>], settings: &Sinkhorn) -> Result<()> {
+        for (lot, chains) in chains.chunks_mut(MAX_QUERIES).enumerate() {
             self.begin(settings, lot);
             let mut potentials = vec![vec![]; chains.len()];
             while self.round(chains, &mut potentials, settings)? {
@@ -65,14 +65,14 @@ impl Solves<f32> for Rounds {
         Ok(())
     }
 
-    fn own_terms(&mut self, clouds: &[(&Points<f32>, f64)], settings: &Sinkhorn) -> Result<Vec<(f64, Report)>> {
+    fn self_terms(&mut self, clouds: &[(&Points<f32>, f64)], settings: &Sinkhorn) -> Result<Vec<(f64, Report)>> {
         let mut found = vec![None; clouds.len()];
-        for (lot, (clouds, found)) in clouds.chunks(MOST).zip(found.chunks_mut(MOST)).enumerate() {
+        for (lot, (clouds, found)) in clouds.chunks(MAX_QUERIES).zip(found.chunks_mut(MAX_QUERIES)).enumerate() {
             self.cancel.check()?;
             self.begin(settings, lot);
-            let problems = clouds.iter().map(|&(y, epsilon)| Problem { x: y, y, epsilon, near: false });
+            let problems = clouds.iter().map(|&(y, epsilon)| DivergenceQuery { x: y, y, epsilon, near: false });
             for Group { chains, problems, .. } in groups(problems.enumerate()) {
-                let terms = self.room(&problems, settings)?.own_terms(&problems)?;
+                let terms = self.room(&problems, settings)?.self_terms(&problems)?;
                 chains.into_iter().zip(terms).for_each(|(k, term)| found[k] = Some(term));
             }
         }
@@ -80,9 +80,9 @@ impl Solves<f32> for Rounds {
     }
 }
 
-impl Rounds {
-    pub fn new(device: &Device) -> Self {
-        Rounds { device: device.clone(), settings: None, rooms: BTreeMap::new(), cancel: Cancel::new() }
+impl BatchedSolver {
+    pub fn new(device: &CudaDevice) -> Self {
+        BatchedSolver { device: device.clone(), settings: None, rooms: BTreeMap::new(), cancel: Cancel::new() }
     }
 
     /// Gives up rooms for other settings, and those of the lot before.
@@ -94,14 +94,14 @@ impl Rounds {
     }
 
     /// Memory for these problems, all of one shape.
-    fn room(&mut self, problems: &[Problem<'_, f32>], settings: &Sinkhorn) -> Result<&mut Room> {
+    fn room(&mut self, problems: &[DivergenceQuery<'_, f32>], settings: &Sinkhorn) -> Result<&mut Workspace> {
         let (shape, pairs) = (shape(&problems[0]), problems.len());
         if self.rooms.get(&shape).is_some_and(|room| room.pairs < pairs) {
             self.rooms.remove(&shape);
         }
         Ok(match self.rooms.entry(shape) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(Room::new(&self.device, shape, pairs, settings)?),
+            Entry::Vacant(place) => place.insert(Workspace::new(&self.device, shape, pairs, settings)?),
         })
     }
 
@@ -109,11 +109,11 @@ impl Rounds {
     /// answer.
     fn round(
         &mut self,
-        chains: &mut [&mut dyn Chain<f32>],
+        chains: &mut [&mut dyn Query<f32>],
         potentials: &mut [Vec<f32>],
         settings: &Sinkhorn,
     ) -> Result<bool> {
-        let posed = chains.iter_mut().enumerate().filter_map(|(k, chain)| Some((k, chain.pose()?)));
+        let posed = chains.iter_mut().enumerate().filter_map(|(k, chain)| Some((k, chain.ask()?)));
         let mut found = vec![];
         for Group { near, chains, problems } in groups(posed) {
             let start: Vec<&[f32]> = chains.iter().map(|&k| &*potentials[k]).collect();
@@ -124,14 +124,14 @@ impl Rounds {
             let each = order.iter().zip(&answers.values).zip(answers.gradients()).zip(answers.potentials());
             for (((&k, &(xy, xx, report)), gradient), kept) in each {
                 potentials[k] = kept.to_vec();
-                chains[k].learn(Answer { xy, xx, gradient, report });
+                chains[k].tell(Answer { xy, xx, gradient, report });
             }
         }
         Ok(!found.is_empty())
     }
 }
 
-fn groups<'a>(problems: impl Iterator<Item = (usize, Problem<'a, f32>)>) -> Vec<Group<'a>> {
+fn groups<'a>(problems: impl Iterator<Item = (usize, DivergenceQuery<'a, f32>)>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = vec![];
     for (k, problem) in problems {
         let alike = |g: &&mut Group<'_>| shape(&g.problems[0]) == shape(&problem) && g.near == problem.near;
@@ -147,8 +147,8 @@ fn groups<'a>(problems: impl Iterator<Item = (usize, Problem<'a, f32>)>) -> Vec<
 }
 
 /// Memory for problems of one shape.
-struct Room {
-    device: Device,
+struct Workspace {
+    device: CudaDevice,
     shape: Shape,
     /// Most problems at once.
     pairs: usize,
@@ -181,10 +181,10 @@ impl Answers {
     }
 }
 
-impl Room {
-    fn new(device: &Device, shape: Shape, pairs: usize, settings: &Sinkhorn) -> Result<Self> {
+impl Workspace {
+    fn new(device: &CudaDevice, shape: Shape, pairs: usize, settings: &Sinkhorn) -> Result<Self> {
         let (n, m, d) = shape;
-        Ok(Room {
+        Ok(Workspace {
             device: device.clone(),
             shape,
             pairs,
@@ -198,8 +198,8 @@ impl Room {
         })
     }
 
-    fn put(&mut self, problems: &[Problem<'_, f32>]) -> Result<()> {
-        let Room { device, x, y, a, b, epsilon, .. } = self;
+    fn put(&mut self, problems: &[DivergenceQuery<'_, f32>]) -> Result<()> {
+        let Workspace { device, x, y, a, b, epsilon, .. } = self;
         device.copy_into(&problems.iter().flat_map(|p| p.x.coords()).copied().collect::<Vec<_>>(), x)?;
         device.copy_into(&problems.iter().flat_map(|p| p.y.coords()).copied().collect::<Vec<_>>(), y)?;
         device.copy_into(&problems.iter().flat_map(|p| p.x.weights()).copied().collect::<Vec<_>>(), a)?;
@@ -208,7 +208,7 @@ impl Room {
     }
 
     /// Solves problems of this shape, from these potentials if there are any.
-    fn solve(&mut self, problems: &[Problem<'_, f32>], potentials: Option<&[&[f32]]>) -> Result<Answers> {
+    fn solve(&mut self, problems: &[DivergenceQuery<'_, f32>], potentials: Option<&[&[f32]]>) -> Result<Answers> {
         let start = match potentials {
             None => Start::Anneal,
             Some(potentials) => {
@@ -217,7 +217,7 @@ impl Room {
             }
         };
         self.run(problems, Some(start))?;
-        let Room { device, shape, solver, gradients, .. } = self;
+        let Workspace { device, shape, solver, gradients, .. } = self;
         let ((n, m, d), pairs) = (*shape, problems.len());
         Ok(Answers {
             shape: *shape,
@@ -228,15 +228,15 @@ impl Room {
     }
 
     /// OT_ε(x, x) of each problem.
-    fn own_terms(&mut self, problems: &[Problem<'_, f32>]) -> Result<Vec<(f64, Report)>> {
+    fn self_terms(&mut self, problems: &[DivergenceQuery<'_, f32>]) -> Result<Vec<(f64, Report)>> {
         self.run(problems, None)?;
-        self.solver.own_terms()
+        self.solver.self_terms()
     }
 
     /// Without a start (x, x) alone.
-    fn run(&mut self, problems: &[Problem<'_, f32>], start: Option<Start>) -> Result<()> {
+    fn run(&mut self, problems: &[DivergenceQuery<'_, f32>], start: Option<Start>) -> Result<()> {
         self.put(problems)?;
-        let Room { shape: (n, m, d), solver, x, y, a, b, epsilon, gradients, .. } = self;
+        let Workspace { shape: (n, m, d), solver, x, y, a, b, epsilon, gradients, .. } = self;
         let (n, m, d, pairs) = (*n, *m, *d, problems.len());
         let clouds = Clouds {
             size: Size { pairs, n, m, d },

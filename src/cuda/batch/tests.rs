@@ -1,7 +1,7 @@
-//! Against `ot::Cpu` in f64, which follows one chain after the other.
+//! Against `ot::CpuBackend` in f64, which follows one chain after the other.
 
 use super::*;
-use crate::ot::{Cpu, Epsilon, Status};
+use crate::ot::{CpuBackend, Epsilon, Status};
 use crate::rng::{Purpose, Stream};
 use crate::simd::real::Real;
 use wgpca_emulator::{Order, session};
@@ -20,13 +20,13 @@ struct Walk<T> {
     answers: Vec<(f64, f64, Vec<T>, Report)>,
 }
 
-impl<T: Real> Chain<T> for Walk<T> {
-    fn pose(&mut self) -> Option<Problem<'_, T>> {
+impl<T: Real> Query<T> for Walk<T> {
+    fn ask(&mut self) -> Option<DivergenceQuery<'_, T>> {
         let Walk { x, y, epsilon, near, .. } = self;
-        (self.left > 0).then_some(Problem { x, y, epsilon: *epsilon, near: *near })
+        (self.left > 0).then_some(DivergenceQuery { x, y, epsilon: *epsilon, near: *near })
     }
 
-    fn learn(&mut self, Answer { xy, xx, gradient, report }: Answer<'_, T>) {
+    fn tell(&mut self, Answer { xy, xx, gradient, report }: Answer<'_, T>) {
         let step = T::from_f64(-0.3 * self.x.len() as f64);
         self.x.coords_mut().iter_mut().zip(gradient).for_each(|(x, &g)| *x += step * g);
         self.answers.push((xy, xx, gradient.to_vec(), report));
@@ -66,8 +66,8 @@ fn settings(tolerance: f64) -> Sinkhorn {
     Sinkhorn { epsilon: Epsilon::Fixed(1.0), tolerance, max_iterations: 2000, ..Sinkhorn::default() }
 }
 
-fn follow<T: Real>(solves: &mut dyn Solves<T>, mut walks: Vec<Walk<T>>, tolerance: f64) -> Vec<Walk<T>> {
-    solves.follow_all(&mut walks, &settings(tolerance)).unwrap();
+fn run<T: Real>(solves: &mut dyn DivergenceBackend<T>, mut walks: Vec<Walk<T>>, tolerance: f64) -> Vec<Walk<T>> {
+    solves.run_all(&mut walks, &settings(tolerance)).unwrap();
     walks
 }
 
@@ -76,10 +76,10 @@ fn follow<T: Real>(solves: &mut dyn Solves<T>, mut walks: Vec<Walk<T>>, toleranc
 fn walks_against_the_cpu() {
     for (d, order) in [(2, Order::Forward), (3, Order::Reverse), (1, Order::Random(7))] {
         let _session = session(order);
-        let device = Device::open(0).unwrap();
-        let mut rounds = Rounds::new(&device);
-        let got = follow(&mut rounds, walks::<f32>(d), 1e-5);
-        let expected = follow(&mut Cpu::<f64>::default(), walks::<f64>(d), 1e-9);
+        let device = CudaDevice::open(0).unwrap();
+        let mut rounds = BatchedSolver::new(&device);
+        let got = run(&mut rounds, walks::<f32>(d), 1e-5);
+        let expected = run(&mut CpuBackend::<f64>::default(), walks::<f64>(d), 1e-9);
         for (k, (got, expected)) in got.iter().zip(&expected).enumerate() {
             assert_eq!((got.left, got.answers.len()), (0, expected.answers.len()));
             for (i, (a, b)) in got.answers.iter().zip(&expected.answers).enumerate() {
@@ -97,7 +97,7 @@ fn walks_against_the_cpu() {
             }
         }
         for (k, walk) in walks::<f32>(d).into_iter().enumerate() {
-            let alone = follow(&mut Rounds::new(&device), vec![walk], 1e-5);
+            let alone = run(&mut BatchedSolver::new(&device), vec![walk], 1e-5);
             assert!(alone[0].answers == got[k].answers, "d {d} walk {k} depends on the others");
         }
     }
@@ -107,9 +107,9 @@ fn walks_against_the_cpu() {
 #[test]
 fn many_chains() {
     let _session = session(Order::Forward);
-    let mut rounds = Rounds::new(&Device::open(0).unwrap());
+    let mut rounds = BatchedSolver::new(&CudaDevice::open(0).unwrap());
     let one = |k: u32| Walk { left: 1, ..walks::<f32>(1)[5].clone_at(k) };
-    let got = follow(&mut rounds, (0..MOST as u32 + 3).map(one).collect(), 1e-5);
+    let got = run(&mut rounds, (0..MAX_QUERIES as u32 + 3).map(one).collect(), 1e-5);
     for walk in got {
         // Two points: the distance and half of its derivative.
         let (x, y) = (walk.x.coords()[0], walk.y.coords()[0]);
@@ -123,7 +123,7 @@ fn many_chains() {
         );
         assert!(xx.abs() < 1e-6 && (gradient[0] - 2.0 * (before - y)).abs() < 1e-4 * (1.0 + y.abs()));
     }
-    follow(&mut rounds, Vec::<Walk<f32>>::new(), 1e-5);
+    run(&mut rounds, Vec::<Walk<f32>>::new(), 1e-5);
 }
 
 impl Walk<f32> {
@@ -142,11 +142,11 @@ fn own_terms_against_the_cpu() {
             (0..).zip(sizes).map(one).collect()
         }
         let (narrow, wide) = (clouds::<f32>(&sizes), clouds::<f64>(&sizes));
-        let mut rounds = Rounds::new(&Device::open(0).unwrap());
+        let mut rounds = BatchedSolver::new(&CudaDevice::open(0).unwrap());
         let each: Vec<_> = narrow.iter().map(|(y, epsilon)| (y, *epsilon)).collect();
-        let got = rounds.own_terms(&each, &settings(1e-5)).unwrap();
+        let got = rounds.self_terms(&each, &settings(1e-5)).unwrap();
         let each: Vec<_> = wide.iter().map(|(y, epsilon)| (y, *epsilon)).collect();
-        let expected = Cpu::default().own_terms(&each, &settings(1e-9)).unwrap();
+        let expected = CpuBackend::default().self_terms(&each, &settings(1e-9)).unwrap();
         assert_eq!(got.len(), expected.len());
         for ((a, report), (b, _)) in got.iter().zip(&expected) {
             assert_eq!(report.status, Status::Converged);

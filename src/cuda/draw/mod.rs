@@ -1,7 +1,7 @@
 //! The draws of a step on the device: x ~ ρ, the measures of the step, y ~ ν_i and their ε (Algorithm 1, lines 3
 //! and 4): those of the CPU, x up to the last digit of f32, since a GPU's log, sin and cos are not the CPU's.
 
-use super::device::Device;
+use super::device::CudaDevice;
 use super::launch::Grid;
 use super::memory::Buffer;
 use crate::clouds::shared::{Data, ROWS, Rule, rule_in};
@@ -36,7 +36,7 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// Copies all measures.
-    pub fn new(device: &Device, data: &Data<f32>, epsilon: &Epsilon) -> Result<Arc<Self>> {
+    pub fn new(device: &CudaDevice, data: &Data<f32>, epsilon: &Epsilon) -> Result<Arc<Self>> {
         let (mut points, mut cumulative, mut offsets) = (vec![], vec![], vec![0]);
         for source in &data.sources {
             points.extend_from_slice(source.points.coords());
@@ -58,7 +58,7 @@ impl Sources {
 /// The draws of the steps of one component from one start.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    device: Device,
+    device: CudaDevice,
     sources: Arc<Sources>,
     /// y of every slot, visits × m × d; of equal weights.
     pub y: Buffer<f32>,
@@ -69,12 +69,12 @@ pub(crate) struct Sampler {
     order: Buffer<u32>,
     picks: Buffer<u32>,
     epoch: Buffer<u64>,
-    shape: Shape,
+    shape: DrawShape,
 }
 
 /// Scalars of the launches.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+struct DrawShape {
     seed: u64,
     run: u32,
     m: u64,
@@ -96,7 +96,7 @@ struct Shape {
 
 impl Sampler {
     /// `run` tells streams of different components and starts apart.
-    pub fn new(device: &Device, sources: &Arc<Sources>, settings: &Settings, run: u32) -> Result<Self> {
+    pub fn new(device: &CudaDevice, sources: &Arc<Sources>, settings: &Settings, run: u32) -> Result<Self> {
         let (n, d, m) = (sources.n, sources.d, settings.batch);
         let visits = settings.measures.min(n);
         let stratified = settings.sampling == Sampling::Stratified;
@@ -110,7 +110,7 @@ impl Sampler {
             Rule::Scaled { factor, least } => (0.0, factor, least),
         };
         let shared = if n as u64 <= SHARED { n } else { 0 };
-        let shape = Shape {
+        let shape = DrawShape {
             seed: settings.seed,
             run,
             m: m as u64,

@@ -2,7 +2,7 @@
 //! from those of the CPU in the last place).
 
 use super::*;
-use crate::clouds::shared::Stepper;
+use crate::clouds::shared::CpuTrainer;
 use crate::clouds::{Architecture, Settings};
 use crate::measure::Measure;
 use crate::rng::{Purpose, Stream};
@@ -30,10 +30,10 @@ fn small(settings: Settings) -> Settings {
 /// The draws of some steps, on one device from a counter that the host sets.
 fn check(data: &Data<f32>, settings: &Settings, run: u32, steps: &[usize]) {
     let (n, d, m) = (data.sources.len(), data.dim, settings.batch);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let s = &device;
     let architecture = Architecture::new(settings, d).unwrap();
-    let mut stepper = Stepper::new(&architecture, settings, &vec![1.0; n], 0);
+    let mut stepper = CpuTrainer::new(&architecture, settings, &vec![1.0; n], 0);
     let sources = Sources::new(&device, data, &settings.sinkhorn.epsilon).unwrap();
     let mut sampler = Sampler::new(&device, &sources, settings, run).unwrap();
     let mut drawn = s.zeros(m * d).unwrap();

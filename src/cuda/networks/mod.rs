@@ -13,10 +13,10 @@ mod tests;
 
 pub(crate) use weights::{Evaluator, Weights};
 
-use super::device::Device;
+use super::device::CudaDevice;
 use super::launch::Grid;
 use super::memory::Buffer;
-use crate::clouds::geodesic::spectrum::{DIRECT, LANCZOS, lanczos_start};
+use crate::clouds::geodesic::spectrum::{LANCZOS_STEPS, MAX_DIRECT_DIM, lanczos_start};
 use crate::clouds::{Architecture, State};
 use crate::error::{Error, Result};
 use layout::{FIELDS_F, FIELDS_PHI, JETS, Products, products, stored};
@@ -31,7 +31,7 @@ const HESSIAN_THREADS: u32 = 256;
 ///
 /// Rows are points of R^d, row-major f32, as in `gpca::chunk::Chunk`.
 pub(crate) struct Networks {
-    device: Device,
+    device: CudaDevice,
     pub weights: Weights,
     /// x, u = φ(x), v = ∇f(u): m × d.
     pub x: Buffer<f32>,
@@ -124,10 +124,10 @@ struct Spectrum {
 }
 
 impl Spectrum {
-    fn new(device: &Device, architecture: &Architecture, m: usize) -> Result<Self> {
+    fn new(device: &CudaDevice, architecture: &Architecture, m: usize) -> Result<Self> {
         let d = architecture.dim();
         let tangents = Self::tangents(d, stride(architecture));
-        let steps = if tangents.is_some() { 0 } else { LANCZOS.min(d) };
+        let steps = if tangents.is_some() { 0 } else { LANCZOS_STEPS.min(d) };
         let start: Vec<f32> = lanczos_start(d).into_iter().map(|x| x as f32).collect();
         Ok(Spectrum {
             tangents,
@@ -148,7 +148,7 @@ impl Spectrum {
             _ => 24,
         };
         let fits = |v: &usize| *v <= best && *v >= d && Self::shared(*v, d, stride) <= SHARED;
-        [24, 16, 8].into_iter().find(fits).filter(|_| d <= DIRECT)
+        [24, 16, 8].into_iter().find(fits).filter(|_| d <= MAX_DIRECT_DIM)
     }
 
     fn shared(tangents: usize, d: usize, stride: usize) -> usize {
@@ -161,7 +161,7 @@ impl Networks {
     ///
     /// # Errors
     /// [`Error::Parameter`] for a layer too wide for a GPU, [`Error::Device`] out of memory.
-    pub fn new(device: &Device, architecture: &Architecture, m: usize) -> Result<Self> {
+    pub fn new(device: &CudaDevice, architecture: &Architecture, m: usize) -> Result<Self> {
         let d = architecture.dim();
         let pass = Rows::new(architecture)?;
         if pass.six().shared() > device.shared_memory() as usize {

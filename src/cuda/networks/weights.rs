@@ -3,7 +3,7 @@
 use super::layout::{stored, table};
 use super::{Rows, THREADS, blocks};
 use crate::clouds::{Architecture, Geodesic};
-use crate::cuda::device::Device;
+use crate::cuda::device::CudaDevice;
 use crate::cuda::launch::Grid;
 use crate::cuda::memory::Buffer;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use cudarc::driver::CudaViewMut;
 
 /// φ and f of a geodesic.
 pub(crate) struct Weights {
-    device: Device,
+    device: CudaDevice,
     pub architecture: Architecture,
     /// Shapes and places, for the kernels (`Shape` in kernels/layers.cuh).
     pub(super) table: Buffer<u32>,
@@ -26,7 +26,7 @@ impl Weights {
     ///
     /// # Errors
     /// [`Error::Parameter`] for too many parameters, [`Error::Device`] out of memory.
-    pub fn new(device: &Device, architecture: &Architecture) -> Result<Self> {
+    pub fn new(device: &CudaDevice, architecture: &Architecture) -> Result<Self> {
         let n = architecture.phi_parameters() + architecture.f_parameters();
         if u32::try_from(n).is_err() {
             let problem = format!("{n} parameters are too many for a GPU; use the CPU");
@@ -71,7 +71,7 @@ impl Weights {
 
 /// u and v alone, of any geodesic of one architecture and any number of rows: earlier components, evaluations.
 pub(crate) struct Evaluator {
-    device: Device,
+    device: CudaDevice,
     pass: Rows,
     blocks: u32,
     /// σ' of f for the rows that the blocks have in hand.
@@ -83,7 +83,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// As [`super::Networks::new`].
-    pub fn new(device: &Device, architecture: &Architecture, n: usize) -> Result<Self> {
+    pub fn new(device: &CudaDevice, architecture: &Architecture, n: usize) -> Result<Self> {
         let pass = Rows::new(architecture)?;
         // A few blocks for each multiprocessor; each goes on with further rows.
         let most = 8 * device.gpu().multiprocessors.max(1);

@@ -1,7 +1,7 @@
 //! One divergence on a GPU, with all that `ot::divergence` finds.
 
 use super::{Clouds, Size, Solver, Start};
-use crate::cuda::device::Device;
+use crate::cuda::device::CudaDevice;
 use crate::error::Result;
 use crate::ot::{self, Divergence, Points, Potentials, Sinkhorn, Status};
 
@@ -10,8 +10,13 @@ use crate::ot::{self, Divergence, Points, Potentials, Sinkhorn, Status};
 ///
 /// # Errors
 /// As there, and [`Error::Device`](crate::Error::Device) if the device lacks memory or fails.
-pub fn divergence(device: &Device, x: &Points<f32>, y: &Points<f32>, settings: &Sinkhorn) -> Result<Divergence<f32>> {
-    let epsilon = ot::Solver::new(settings)?.check(x, y)?;
+pub fn divergence(
+    device: &CudaDevice,
+    x: &Points<f32>,
+    y: &Points<f32>,
+    settings: &Sinkhorn,
+) -> Result<Divergence<f32>> {
+    let epsilon = ot::DivergenceSolver::new(settings)?.check(x, y)?;
     let size = Size { pairs: 1, n: x.len(), m: y.len(), d: x.dim() };
     let device = &device.with_stream()?;
     let mut solver = Solver::new(device, size, settings)?;

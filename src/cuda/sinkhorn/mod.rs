@@ -7,13 +7,13 @@ mod tests;
 
 pub use divergence::divergence;
 
-use super::device::Device;
+use super::device::CudaDevice;
 use super::launch::{Grid, Parameter};
 use super::memory::Buffer;
 use crate::error::Result;
 use crate::ot::{Report, Sinkhorn, Status};
 use cudarc::driver::{CudaView, CudaViewMut, DeviceRepr};
-use schedule::{Deal, deal, deal_own, most_parts, sums};
+use schedule::{BlockSchedule, deal_own, most_parts, schedule, sums};
 
 /// As in `kernels/softmin.cuh`, `kernels/sinkhorn.cuh`, `kernels/mixing.cuh` and `kernels/group.cuh`.
 const THREADS: u32 = 256;
@@ -78,7 +78,7 @@ pub(crate) enum Start {
 /// What the kernels are told; `SinkhornShape` there.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Shape {
+struct ProblemShape {
     n: u64,
     m: u64,
     tolerance: f64,
@@ -98,9 +98,9 @@ struct Shape {
 }
 
 // SAFETY: numbers alone, laid out as in C.
-unsafe impl DeviceRepr for Shape {}
-impl Parameter for Shape {
-    const BYTES: usize = size_of::<Shape>();
+unsafe impl DeviceRepr for ProblemShape {}
+impl Parameter for ProblemShape {
+    const BYTES: usize = size_of::<ProblemShape>();
 }
 
 /// What was found for a pair.
@@ -120,7 +120,7 @@ pub(crate) struct Found {
 /// nothing.
 #[derive(Debug)]
 pub(crate) struct Solver {
-    device: Device,
+    device: CudaDevice,
     most: Size,
     tolerance: f64,
     max_iterations: u32,
@@ -139,12 +139,12 @@ pub(crate) struct Solver {
     pub potentials: Buffer<f32>,
     means: Buffer<f32>,
     /// What the last call solved.
-    last: Option<(Size, Asked)>,
+    last: Option<(Size, RequestedTerms)>,
 }
 
 /// Which problems are to be solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum RequestedTerms {
     /// (x, y) and (x, x).
     Gradient,
     /// (y, y) too.
@@ -158,7 +158,7 @@ impl Solver {
     ///
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range, [`Error::Device`](crate::Error::Device) if memory or blocks do not suffice.
-    pub(crate) fn new(device: &Device, most: Size, settings: &Sinkhorn) -> Result<Self> {
+    pub(crate) fn new(device: &CudaDevice, most: Size, settings: &Sinkhorn) -> Result<Self> {
         settings.validate()?;
         let Size { pairs, n, m, d } = most;
         let too_large = || device.error("the clouds are too large to count; give fewer points or use the CPU");
@@ -200,7 +200,7 @@ impl Solver {
         start: Start,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        self.solve(clouds, start, Asked::Gradient, Some(gradient))
+        self.solve(clouds, start, RequestedTerms::Gradient, Some(gradient))
     }
 
     /// [`Solver::gradient`] and OT_ε(y, y), so that the divergence has all its terms.
@@ -208,22 +208,22 @@ impl Solver {
     /// # Errors
     /// As there.
     pub(crate) fn all(&mut self, clouds: Clouds<'_>, start: Start, gradient: &mut CudaViewMut<'_, f32>) -> Result<()> {
-        self.solve(clouds, start, Asked::All, Some(gradient))
+        self.solve(clouds, start, RequestedTerms::All, Some(gradient))
     }
 
-    /// OT_ε(x, x) alone, for [`Solver::own_terms`]; y is not looked at.
+    /// OT_ε(x, x) alone, for [`Solver::self_terms`]; y is not looked at.
     ///
     /// # Errors
     /// As there.
     pub(crate) fn own(&mut self, clouds: Clouds<'_>) -> Result<()> {
-        self.solve(clouds, Start::Anneal, Asked::Own, None)
+        self.solve(clouds, Start::Anneal, RequestedTerms::Own, None)
     }
 
     fn solve(
         &mut self,
         clouds: Clouds<'_>,
         start: Start,
-        asked: Asked,
+        asked: RequestedTerms,
         gradient: Option<&mut CudaViewMut<'_, f32>>,
     ) -> Result<()> {
         let Clouds { size, x, y, weights, epsilon } = clouds;
@@ -234,12 +234,12 @@ impl Solver {
         if !size.fits(self.most) || lengths.iter().chain(&weighted).any(|&(there, each)| there != pairs * each) {
             return Err(self.device.error("clouds of another size than announced; please report this"));
         }
-        let selves = if asked == Asked::All { 2 * pairs } else { pairs };
-        let Deal { cross_groups, cross_blocks, self_groups, self_blocks } = match asked {
-            Asked::Own => deal_own(self.resident, self.most_parts, size),
-            _ => deal(self.resident, self.most_parts, size, selves),
+        let selves = if asked == RequestedTerms::All { 2 * pairs } else { pairs };
+        let BlockSchedule { cross_groups, cross_blocks, self_groups, self_blocks } = match asked {
+            RequestedTerms::Own => deal_own(self.resident, self.most_parts, size),
+            _ => schedule(self.resident, self.most_parts, size, selves),
         };
-        let s = Shape {
+        let s = ProblemShape {
             n: n as u64,
             m: m as u64,
             tolerance: self.tolerance,
@@ -307,11 +307,13 @@ impl Solver {
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed.
     pub(crate) fn found(&self) -> Result<Vec<Found>> {
-        let Some((size, asked)) = self.last.filter(|(_, asked)| *asked != Asked::Own) else { return Ok(vec![]) };
+        let Some((size, asked)) = self.last.filter(|(_, asked)| *asked != RequestedTerms::Own) else {
+            return Ok(vec![]);
+        };
         let solved = self.solved()?;
         let pair = |p: usize| {
             let ((xy, cross), (xx, own)) = (solved[p], solved[size.pairs + p]);
-            let target = (asked == Asked::All).then(|| solved[2 * size.pairs + p]);
+            let target = (asked == RequestedTerms::All).then(|| solved[2 * size.pairs + p]);
             let both = cross.and(own);
             Found {
                 xy,
@@ -328,8 +330,8 @@ impl Solver {
     ///
     /// # Errors
     /// As [`Solver::found`].
-    pub(crate) fn own_terms(&self) -> Result<Vec<(f64, Report)>> {
-        let Some((size, Asked::Own)) = self.last else { return Ok(vec![]) };
+    pub(crate) fn self_terms(&self) -> Result<Vec<(f64, Report)>> {
+        let Some((size, RequestedTerms::Own)) = self.last else { return Ok(vec![]) };
         Ok(self.solved()?[size.pairs..2 * size.pairs].to_vec())
     }
 

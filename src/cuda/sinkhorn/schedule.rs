@@ -4,7 +4,7 @@ use super::Size;
 
 /// Groups of blocks and blocks of a group, for the problems (x, y) and for the others. Results do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Deal {
+pub(super) struct BlockSchedule {
     pub cross_groups: u32,
     pub cross_blocks: u32,
     pub self_groups: u32,
@@ -45,7 +45,7 @@ fn balanced(blocks: u32, parts: u32) -> u32 {
 }
 
 /// Deals at most `resident` blocks (at least 2). Where there are fewer than problems, a group takes several in turn.
-pub(super) fn deal(resident: u32, most_parts: u32, size: Size, selves: usize) -> Deal {
+pub(super) fn schedule(resident: u32, most_parts: u32, size: Size, selves: usize) -> BlockSchedule {
     let Size { pairs, n, m, .. } = size;
     let (own_parts, most) = (parts(n, most_parts), parts(n, most_parts).max(parts(m, most_parts)));
     let (cross_parts, self_parts) = (most, if selves > pairs { most } else { own_parts });
@@ -54,14 +54,14 @@ pub(super) fn deal(resident: u32, most_parts: u32, size: Size, selves: usize) ->
     let self_blocks = balanced(share / self_groups, self_parts);
     let rest = resident - self_groups * self_blocks;
     let cross_groups = rest.min(u32::try_from(pairs).unwrap_or(u32::MAX));
-    Deal { cross_groups, cross_blocks: balanced(rest / cross_groups, cross_parts), self_groups, self_blocks }
+    BlockSchedule { cross_groups, cross_blocks: balanced(rest / cross_groups, cross_parts), self_groups, self_blocks }
 }
 
 /// The same where the problems (x, x) are all there is.
-pub(super) fn deal_own(resident: u32, most_parts: u32, size: Size) -> Deal {
+pub(super) fn deal_own(resident: u32, most_parts: u32, size: Size) -> BlockSchedule {
     let self_groups = resident.min(u32::try_from(size.pairs).unwrap_or(u32::MAX));
     let self_blocks = balanced(resident / self_groups, parts(size.n, most_parts));
-    Deal { cross_groups: 0, cross_blocks: 0, self_groups, self_blocks }
+    BlockSchedule { cross_groups: 0, cross_blocks: 0, self_groups, self_blocks }
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
                 for pairs in [1, 2, 5, 16, 200] {
                     for value in [1, 2] {
                         let most = most_parts(resident);
-                        let d = deal(resident, most, Size { pairs, n, m, d: 3 }, value * pairs);
+                        let d = schedule(resident, most, Size { pairs, n, m, d: 3 }, value * pairs);
                         let blocks = d.cross_groups * d.cross_blocks + d.self_groups * d.self_blocks;
                         assert!(blocks <= resident && d.cross_groups >= 1 && d.self_groups >= 1, "{d:?}");
                         assert!(d.cross_groups as usize <= pairs && d.self_groups as usize <= value * pairs);
@@ -86,12 +86,12 @@ mod tests {
         }
         assert_eq!(
             deal_own(264, 231, Size { pairs: 62, n: 1024, m: 1, d: 3 }),
-            Deal { cross_groups: 0, cross_blocks: 0, self_groups: 62, self_blocks: 4 }
+            BlockSchedule { cross_groups: 0, cross_blocks: 0, self_groups: 62, self_blocks: 4 }
         );
         assert_eq!(deal_own(264, 231, Size { pairs: 300, n: 1024, m: 1, d: 3 }).self_groups, 264);
         // One solve of a training step on 132 multiprocessors with two blocks each.
-        let alone = deal(264, 231, Size { pairs: 1, n: 1024, m: 1024, d: 3 }, 1);
-        assert_eq!(alone, Deal { cross_groups: 1, cross_blocks: 128, self_groups: 1, self_blocks: 32 });
+        let alone = schedule(264, 231, Size { pairs: 1, n: 1024, m: 1024, d: 3 }, 1);
+        assert_eq!(alone, BlockSchedule { cross_groups: 1, cross_blocks: 128, self_groups: 1, self_blocks: 32 });
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
         for resident in [160, 216, 264] {
             let most = most_parts(resident);
             for n in [4096, 8192, 16_384, 65_536, 200_000] {
-                let d = deal(resident, most, Size { pairs: 1, n, m: n, d: 3 }, 1);
+                let d = schedule(resident, most, Size { pairs: 1, n, m: n, d: 3 }, 1);
                 assert_eq!((d.cross_groups, d.cross_blocks), (1, parts(n, most)), "{n} points: {d:?}");
             }
         }

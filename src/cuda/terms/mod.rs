@@ -7,7 +7,7 @@ mod update;
 pub(crate) use progress::Progress;
 pub(crate) use update::{Solved, Update};
 
-use super::device::Device;
+use super::device::CudaDevice;
 use super::launch::Grid;
 use super::memory::Buffer;
 use crate::clouds::{Orthogonality, Settings};
@@ -17,7 +17,7 @@ const THREADS: u32 = 256;
 
 /// The earlier components as a training sees them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tie {
+pub(crate) struct ConstraintResiduals {
     /// How many there are.
     pub earlier: usize,
     /// Interval of the first one.
@@ -52,7 +52,7 @@ pub(crate) struct Cotangents<'a> {
 /// The terms of the loss at one batch.
 #[derive(Debug)]
 pub(crate) struct Terms {
-    device: Device,
+    device: CudaDevice,
     /// z = u + t' v of every slot, visits × m × d.
     pub z: Buffer<f32>,
     /// t' of every slot.
@@ -73,12 +73,12 @@ pub(crate) struct Terms {
     gap: Buffer<f32>,
     partial: Buffer<f64>,
     weights: Buffer<f32>,
-    shape: Shape,
+    shape: TermShape,
 }
 
 /// Scalars of the launches.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+struct TermShape {
     n: u64,
     m: u64,
     d: u32,
@@ -97,12 +97,12 @@ struct Shape {
 
 impl Terms {
     /// For n measures in dimension d.
-    pub fn new(device: &Device, settings: &Settings, n: usize, d: usize, tie: Tie) -> Result<Self> {
+    pub fn new(device: &CudaDevice, settings: &Settings, n: usize, d: usize, tie: ConstraintResiduals) -> Result<Self> {
         let (m, visits, earlier) = (settings.batch, settings.measures.min(n), tie.earlier);
         let count = m * d;
         // A few numbers a thread, so that the second stage has little to add up.
         let blocks = count.div_ceil(2 * THREADS as usize).clamp(1, 64);
-        let shape = Shape {
+        let shape = TermShape {
             n: n as u64,
             m: m as u64,
             d: d as u32,

@@ -1,7 +1,7 @@
 //! Where a training stands on the device: steps done, times and their optimiser, and what the last steps saw.
 
-use crate::clouds::{Outcome, State};
-use crate::cuda::device::Device;
+use crate::clouds::{State, StepOutcome};
+use crate::cuda::device::CudaDevice;
 use crate::cuda::memory::Buffer;
 use crate::error::Result;
 
@@ -11,7 +11,7 @@ pub(super) const NUMBERS: usize = 14;
 /// The part of [`State`] that is not in the networks, the step counter, and the ring of outcomes.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    device: Device,
+    device: CudaDevice,
     /// Steps done; updates of the optimiser done. Every draw reads the first.
     pub counters: Buffer<u64>,
     /// Alive (0 once a gradient was not finite: no update does anything then); a gradient was found not finite.
@@ -38,12 +38,12 @@ pub(crate) struct Seen {
     /// No step failed. Else the last outcome is that of step `steps`, which was not done, and is not finite.
     pub alive: bool,
     /// Outcomes since the last reading, by step; those that the ring no longer holds are left out.
-    pub outcomes: Vec<(usize, Outcome)>,
+    pub outcomes: Vec<(usize, StepOutcome)>,
 }
 
 impl Progress {
     /// At the state after `step` steps, with a ring for the outcomes of `capacity` steps.
-    pub fn new(device: &Device, state: &State<f32>, step: usize, capacity: usize) -> Result<Self> {
+    pub fn new(device: &CudaDevice, state: &State<f32>, step: usize, capacity: usize) -> Result<Self> {
         let times = [&state.times[..], &state.meeting].concat();
         Ok(Progress {
             counters: device.upload(&[step as u64, state.adam_times.updates])?,
@@ -91,8 +91,8 @@ impl Progress {
     }
 }
 
-fn outcome(numbers: &[f64]) -> Outcome {
-    Outcome {
+fn outcome(numbers: &[f64]) -> StepOutcome {
+    StepOutcome {
         divergence: (numbers[1] != 0.0).then_some(numbers[2]),
         intersection: numbers[3],
         orthogonality: numbers[4],

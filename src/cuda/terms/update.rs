@@ -2,9 +2,9 @@
 
 use super::progress::{NUMBERS, Progress};
 use super::{THREADS, Terms};
-use crate::clouds::shared::{LONGEST, MEETING_RATE};
+use crate::clouds::shared::{MAX_TIME_STEP, MEETING_RATE};
 use crate::clouds::{Schedule, Settings, TimeUpdate};
-use crate::cuda::device::Device;
+use crate::cuda::device::CudaDevice;
 use crate::cuda::launch::{Grid, Parameter};
 use crate::cuda::memory::Buffer;
 use crate::error::Result;
@@ -47,13 +47,13 @@ impl Parameter for Rules {
 /// The update of everything but the networks, whose own update reads what this leaves in [`Progress`].
 #[derive(Debug)]
 pub(crate) struct Update {
-    device: Device,
+    device: CudaDevice,
     rules: Rules,
 }
 
 impl Update {
     /// For a training of `steps` steps.
-    pub fn new(device: &Device, settings: &Settings, steps: usize, n: usize, progress: &Progress) -> Result<Self> {
+    pub fn new(device: &CudaDevice, settings: &Settings, steps: usize, n: usize, progress: &Progress) -> Result<Self> {
         let (majorise, times) = match settings.times {
             TimeUpdate::Adam(rate) => (false, rate),
             TimeUpdate::Majorise(eta) => (true, eta),
@@ -66,7 +66,7 @@ impl Update {
             rate: settings.rate,
             times,
             meeting: MEETING_RATE,
-            longest: LONGEST,
+            longest: MAX_TIME_STEP,
             steps: steps as u64,
             cosine: u64::from(cosine),
             warmup: warmup as u64,

@@ -1,41 +1,46 @@
 //! Training on the device (Algorithm 1): a step is a sequence of kernels that is recorded once and replayed. The host
-//! reads back what the steps saw, every few steps, and the state where it is asked for. Twin: `gpca::step::Stepper`.
+//! reads back what the steps saw, every few steps, and the state where it is asked for. Twin: `clouds::train::step::CpuTrainer`.
 
-use super::batch::Rounds;
-use super::device::Device;
+use super::batch::BatchedSolver;
+use super::device::CudaDevice;
 use super::draw::{Sampler, Sources};
 use super::graph::Graph;
 use super::memory::Buffer;
 use super::networks::{Evaluator, Networks, Weights};
 use super::sinkhorn::{Clouds, Size, Solver, Start};
-use super::terms::{Batch, Cotangents, Progress, Solved, Terms, Tie, Update};
-use crate::clouds::shared::{Course, Cpu, Engine, REPORT_EVERY, Steps};
-use crate::clouds::{Fit, Outcome, State};
+use super::terms::{Batch, ConstraintResiduals, Cotangents, Progress, Solved, Terms, Update};
+use crate::clouds::shared::{CpuTraining, REPORT_EVERY, Trainer, TrainingBackend, TrainingContext};
+use crate::clouds::{Fit, State, StepOutcome};
 use crate::error::{Error, Result};
-use crate::ot::Solves;
+use crate::ot::DivergenceBackend;
 
 impl Fit<f32> {
     /// The same fit on a GPU from now on: the steps of trainings, and the solves of starts, evaluations and final projections.
-    pub(crate) fn on_device(self, device: &Device) -> Result<Self> {
+    pub(crate) fn on_device(self, device: &CudaDevice) -> Result<Self> {
         self.on_engine(Box::new(Cuda { device: device.with_stream()? }))
     }
 }
 
 struct Cuda {
-    device: Device,
+    device: CudaDevice,
 }
 
-impl Engine<f32> for Cuda {
-    fn prepare(&self, course: &Course<'_, f32>, from: usize, state: &State<f32>) -> Result<Box<dyn Steps<f32>>> {
+impl TrainingBackend<f32> for Cuda {
+    fn prepare(
+        &self,
+        course: &TrainingContext<'_, f32>,
+        from: usize,
+        state: &State<f32>,
+    ) -> Result<Box<dyn Trainer<f32>>> {
         // The kernels count every visit alike.
         if !course.data.equal_weights() {
-            return Cpu.prepare(course, from, state);
+            return CpuTraining.prepare(course, from, state);
         }
         Ok(Box::new(Training::new(&self.device, course, from, state)?))
     }
 
-    fn solves(&self) -> Box<dyn Solves<f32>> {
-        Box::new(Rounds::new(&self.device))
+    fn solves(&self) -> Box<dyn DivergenceBackend<f32>> {
+        Box::new(BatchedSolver::new(&self.device))
     }
 }
 
@@ -48,7 +53,12 @@ pub(crate) struct Training {
 
 impl Training {
     /// After `from` steps.
-    pub fn new(device: &Device, course: &Course<'_, f32>, from: usize, state: &State<f32>) -> Result<Self> {
+    pub fn new(
+        device: &CudaDevice,
+        course: &TrainingContext<'_, f32>,
+        from: usize,
+        state: &State<f32>,
+    ) -> Result<Self> {
         Ok(Training { recorded: [None, None], step: Step::new(device, course, from, state)? })
     }
 
@@ -66,14 +76,14 @@ impl Training {
     }
 }
 
-impl Steps<f32> for Training {
+impl Trainer<f32> for Training {
     fn take(
         &mut self,
-        _: &Course<'_, f32>,
+        _: &TrainingContext<'_, f32>,
         from: usize,
         until: usize,
         _: &mut State<f32>,
-        seen: &mut Vec<Outcome>,
+        seen: &mut Vec<StepOutcome>,
     ) -> Result<()> {
         for step in from..until.min((from / REPORT_EVERY + 1) * REPORT_EVERY) {
             self.launch(step.is_multiple_of(REPORT_EVERY))?;
@@ -90,7 +100,7 @@ impl Steps<f32> for Training {
 
 /// All memory of a step, made once.
 struct Step {
-    device: Device,
+    device: CudaDevice,
     size: Size,
     sampler: Sampler,
     networks: Networks,
@@ -114,8 +124,8 @@ struct Earlier {
 }
 
 impl Step {
-    fn new(device: &Device, course: &Course<'_, f32>, from: usize, state: &State<f32>) -> Result<Self> {
-        let Course { data, settings, earlier, run, steps, .. } = *course;
+    fn new(device: &CudaDevice, course: &TrainingContext<'_, f32>, from: usize, state: &State<f32>) -> Result<Self> {
+        let TrainingContext { data, settings, earlier, run, steps, .. } = *course;
         let architecture = &state.geodesic.architecture;
         let (n, m, d) = (data.sources.len(), settings.batch, data.dim);
         let size = Size { pairs: settings.measures.min(n), n: m, m, d };
@@ -140,7 +150,10 @@ impl Step {
             let problem = format!("{} a step are more than a GPU takes; give fewer or use the CPU", size.pairs);
             return Err(Error::parameter("measures", problem));
         }
-        let tie = Tie { earlier: earlier.len(), first: earlier.first().map_or((0.0, 0.0), |e| e.interval.ends()) };
+        let tie = ConstraintResiduals {
+            earlier: earlier.len(),
+            first: earlier.first().map_or((0.0, 0.0), |e| e.interval.ends()),
+        };
         let progress = Progress::new(device, state, from, REPORT_EVERY)?;
         Ok(Step {
             sampler: Sampler::new(device, &sources, settings, run)?,

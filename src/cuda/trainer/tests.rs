@@ -66,7 +66,7 @@ fn fits_against_the_cpu() {
     for (k, (d, base, order)) in cases.into_iter().enumerate() {
         let _session = session(order);
         let (data, settings) = (measures(5, d), Settings { components: if d > 1 { 2 } else { 1 }, ..small(base) });
-        let device = Device::open(0).unwrap();
+        let device = CudaDevice::open(0).unwrap();
         let (expected, cpu) = events(Fit::new(&data, &settings).unwrap());
         let (got, gpu) = events(Fit::new(&data, &settings).unwrap().on_device(&device).unwrap());
         let evaluated = |events: &[Event]| -> Vec<f64> {
@@ -103,7 +103,7 @@ fn trainings_do_not_depend_on_the_order_of_threads() {
         .into_iter()
         .map(|order| {
             let _session = session(order);
-            let fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap()).unwrap();
+            let fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&CudaDevice::open(0).unwrap()).unwrap();
             let (events, fit) = events(fit);
             (events, fit.into_model().unwrap())
         })
@@ -121,7 +121,7 @@ fn trainings_do_not_depend_on_the_order_of_threads() {
 fn a_lost_device() {
     let session = session(Order::Forward);
     let (data, settings) = (measures(4, 2), small(Settings::fast()));
-    let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap()).unwrap();
+    let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&CudaDevice::open(0).unwrap()).unwrap();
     while !matches!(fit.advance().unwrap(), Some(Event::Step { .. })) {}
     session.inject(Fault::Launch(3));
     let error = loop {
@@ -143,7 +143,7 @@ fn a_device_lost_at_the_end() {
     let session = session(Order::Forward);
     let (data, settings) = (measures(4, 2), Settings { components: 1, ..small(Settings::fast()) });
     let (_, whole) = events(Fit::<f32>::new(&data, &settings).unwrap());
-    let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&Device::open(0).unwrap()).unwrap();
+    let mut fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&CudaDevice::open(0).unwrap()).unwrap();
     while !matches!(fit.advance().unwrap(), Some(Event::Evaluated { step: 6, .. })) {}
     session.inject(Fault::Launch(3));
     let error = fit.advance().unwrap_err();
@@ -159,7 +159,7 @@ fn a_device_lost_at_the_end() {
 fn checkpoints_move() {
     let _session = session(Order::Forward);
     let (data, settings) = (measures(4, 2), small(Settings::fast()));
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let new = |gpu: bool| {
         let fit = Fit::<f32>::new(&data, &settings).unwrap();
         if gpu { fit.on_device(&device).unwrap() } else { fit }
@@ -195,7 +195,7 @@ fn checkpoints_move() {
 fn a_change_of_device_loses_nothing() {
     let _session = session(Order::Forward);
     let (data, settings) = (measures(4, 2), Settings { components: 1, ..small(Settings::fast()) });
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let new = || Fit::<f32>::new(&data, &settings).unwrap().on_device(&device).unwrap();
     let (_, whole) = events(new());
     let mut fit = new();

@@ -49,7 +49,7 @@ impl Geodesic {
 
 /// Where a measure of a fit projects on a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Foot {
+pub(crate) struct ProjectedTime {
     pub time: f64,
     /// Squared distance.
     pub residual: f64,
@@ -60,7 +60,7 @@ pub(crate) struct Foot {
 }
 
 /// Projects every measure, as it was given, on a line within an interval.
-pub(crate) fn feet(data: &Data, line: &Geodesic, (low, high): (f64, f64), certify: bool) -> Vec<Foot> {
+pub(crate) fn feet(data: &Data, line: &Geodesic, (low, high): (f64, f64), certify: bool) -> Vec<ProjectedTime> {
     let d = data.d;
     let mut rows = vec![0.0; 3 * data.len()];
     sum((data.len(), d), 0, &mut rows, |range, _, own| {
@@ -80,12 +80,16 @@ pub(crate) fn feet(data: &Data, line: &Geodesic, (low, high): (f64, f64), certif
             (row[0], row[1]) = (time, matrices + dot(&means, &means));
         }
     });
-    let foot =
-        |row: &[f64]| Foot { time: row[0], residual: row[1], clipped: row[0] <= low || row[0] >= high, gap: row[2] };
+    let foot = |row: &[f64]| ProjectedTime {
+        time: row[0],
+        residual: row[1],
+        clipped: row[0] <= low || row[0] >= high,
+        gap: row[2],
+    };
     rows.chunks_exact(3).map(foot).collect()
 }
 
 /// Σ_i w_i times the residuals.
-pub(crate) fn cost(data: &Data, feet: &[Foot]) -> f64 {
+pub(crate) fn cost(data: &Data, feet: &[ProjectedTime]) -> f64 {
     feet.iter().zip(&data.weights).map(|(f, w)| w * f.residual).sum()
 }

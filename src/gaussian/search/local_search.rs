@@ -1,7 +1,7 @@
 //! From a start to a geodesic: L-BFGS in a chart, the chart moved to the result, and again until nothing is won.
 
 use super::objective::{Times, evaluate};
-use super::parametrization::{Across, Chart};
+use super::parametrization::{Across, Parametrization};
 use crate::gaussian::geometry::coordinates::Coordinates;
 use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::gaussian::preprocess::Data;
@@ -59,9 +59,9 @@ pub(crate) struct Limits {
 }
 
 /// Costs below this share of the barycentre's are rounding.
-const FLOOR: f64 = 1e-26;
+const ROUNDING_SHARE: f64 = 1e-26;
 /// Length of the first step of a search, in coordinates where directions have length 1.
-const FIRST: f64 = 0.1;
+const FIRST_STEP: f64 = 0.1;
 
 impl Found {
     /// To go on from here.
@@ -84,7 +84,7 @@ pub(crate) struct Descent {
     found: Found,
     limits: Limits,
     /// L-BFGS in the present chart.
-    search: Option<(Chart, Minimisation)>,
+    search: Option<(Parametrization, Minimisation)>,
     ended: bool,
 }
 
@@ -125,7 +125,7 @@ impl Descent {
         if found.evaluations == 0 {
             let cost = evaluate(data, data.search_factors(), &found.line, &mut found.times, Times::Search).cost;
             (found.cost, found.evaluations) = (cost / limits.unit, 1);
-            if found.cost <= FLOOR {
+            if found.cost <= ROUNDING_SHARE {
                 found.status = Status::Converged;
             }
             return;
@@ -134,7 +134,7 @@ impl Descent {
             if let Some(status) = search.advance(value(data, chart, &mut found.times, limits.unit)) {
                 self.ended = !self.land(data, status);
             }
-        } else if found.evaluations < limits.evaluations && found.cost > FLOOR {
+        } else if found.evaluations < limits.evaluations && found.cost > ROUNDING_SHARE {
             self.search = Some(self.lay(data, family));
         } else {
             self.ended = true;
@@ -142,32 +142,32 @@ impl Descent {
     }
 
     /// A chart at the present line, and a search from its origin.
-    fn lay(&mut self, data: &Data, family: &Family) -> (Chart, Minimisation) {
+    fn lay(&mut self, data: &Data, family: &Family) -> (Parametrization, Minimisation) {
         let Descent { found, limits, .. } = self;
         let chart = match family {
             Family::Any => {
                 found.line = centred(data, found.line.clone(), &mut found.times);
-                Chart::Free { at: Coordinates::new(&found.line.a, data.d), base: found.line.clone() }
+                Parametrization::Free { at: Coordinates::new(&found.line.a, data.d), base: found.line.clone() }
             }
             Family::Across { first, low, high } => {
                 let first = first.rebased(found.meeting);
                 let (low, high) = (low - found.meeting, high - found.meeting);
                 let at = Coordinates::new(&first.a, data.d);
-                Chart::Across(Across { at, first, middle: 0.5 * (low + high), half: 0.5 * (high - low) })
+                Parametrization::Across(Across { at, first, middle: 0.5 * (low + high), half: 0.5 * (high - low) })
             }
             Family::Through { base, earlier } => {
                 let at = Coordinates::new(&base.a, data.d);
-                Chart::Through { at, base: base.clone(), earlier: earlier.clone() }
+                Parametrization::Through { at, base: base.clone(), earlier: earlier.clone() }
             }
         };
         let z = chart.origin(&chart.direction(&found.line));
         let stop = Stop {
             decrease: limits.decrease,
             gradient: 1e-2 * limits.tolerance,
-            floor: FLOOR,
+            floor: ROUNDING_SHARE,
             evaluations: limits.evaluations - found.evaluations,
         };
-        let search = Minimisation::new(value(data, &chart, &mut found.times, limits.unit), z, FIRST, stop);
+        let search = Minimisation::new(value(data, &chart, &mut found.times, limits.unit), z, FIRST_STEP, stop);
         (chart, search)
     }
 
@@ -175,7 +175,7 @@ impl Descent {
     fn land(&mut self, data: &Data, status: Status) -> bool {
         let Some((chart, search)) = self.search.take() else { return false };
         let (found, limits) = (&mut self.found, &self.limits);
-        let moved = if let Chart::Across(across) = &chart { across.time(search.x[0]) } else { 0.0 };
+        let moved = if let Parametrization::Across(across) = &chart { across.time(search.x[0]) } else { 0.0 };
         let next = unit_speed(chart.line(&search.x).rebased(0.0));
         let mut searched = found.times.clone();
         let now = evaluate(data, data.search_factors(), &next, &mut searched, Times::Search).cost / limits.unit;
@@ -193,7 +193,7 @@ impl Descent {
 }
 
 /// The cost and its gradient in a chart.
-fn value(data: &Data, chart: &Chart, times: &mut [f64], unit: f64) -> impl FnMut(&[f64], &mut [f64]) -> f64 {
+fn value(data: &Data, chart: &Parametrization, times: &mut [f64], unit: f64) -> impl FnMut(&[f64], &mut [f64]) -> f64 {
     move |z, gradient| {
         let found = evaluate(data, data.search_factors(), &chart.line(z), times, Times::Follow);
         chart.pull(z, &found, gradient);

@@ -7,18 +7,18 @@ use crate::pool::for_each;
 use crate::status::Status;
 
 /// Relative decrease at which a first, rough search from a start ends, and its evaluations.
-const ROUGH: f64 = 1e-4;
+const ROUGH_DECREASE: f64 = 1e-4;
 const ROUGH_EVALUATIONS: usize = 80;
 /// Starts that are pursued to the end: at most a third, or so many, no further above the lowest than this share of what
 /// that wins over the barycentre.
-const PURSUED: usize = 4;
-const HOPEFUL: f64 = 0.1;
+const MAX_PURSUED: usize = 4;
+const PURSUED_WITHIN: f64 = 0.1;
 /// Multiplications in one piece of work: a fraction of a second.
-const PIECE: usize = 1 << 23;
+const WORK_PER_PIECE: usize = 1 << 23;
 
 /// Evaluations of the cost in one piece of work, at least one: cut by the problem, not by the clock.
 pub(crate) fn piece(data: &Data) -> usize {
-    (PIECE / (data.len() * data.d.pow(3))).max(1)
+    (WORK_PER_PIECE / (data.len() * data.d.pow(3))).max(1)
 }
 
 /// A search under way.
@@ -39,7 +39,7 @@ pub(crate) struct Search {
 
 impl Search {
     pub fn new(data: &Data, sample: &Data, family: Family, begin: Vec<Start>, limits: Limits) -> Self {
-        let tolerance = limits.tolerance.max(ROUGH);
+        let tolerance = limits.tolerance.max(ROUGH_DECREASE);
         // Costs of a sample, as if the others had the same.
         let share = sample.weights.iter().sum::<f64>() / data.len() as f64;
         let rough = Limits {
@@ -94,9 +94,9 @@ impl Search {
     fn choose(&mut self, mut found: Vec<Found>, data: &Data) {
         found.iter_mut().for_each(|f| f.cost /= self.share);
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        let most = PURSUED.max(found.len() / 3);
+        let most = MAX_PURSUED.max(found.len() / 3);
         let lowest = found[0].cost;
-        let margin = (HOPEFUL * (self.limits.unit - lowest)).max(0.1 * HOPEFUL * lowest);
+        let margin = (PURSUED_WITHIN * (self.limits.unit - lowest)).max(0.1 * PURSUED_WITHIN * lowest);
         let mut pursued: Vec<usize> = vec![];
         for (k, f) in found.iter().enumerate() {
             let hopeful = f.cost <= lowest + margin || pursued.is_empty();

@@ -10,7 +10,7 @@ use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::linalg::{add, dot, multiply};
 
 /// Lines that a component may be.
-pub(crate) enum Chart {
+pub(crate) enum Parametrization {
     /// Any: base point A = (I + S)A₀ and m, direction K and v.
     Free { at: Coordinates, base: Geodesic },
     /// Those that meet the first component at a right angle.
@@ -77,24 +77,28 @@ impl Across {
     }
 }
 
-impl Chart {
+impl Parametrization {
     fn at(&self) -> &Coordinates {
         match self {
-            Chart::Free { at, .. } | Chart::Across(Across { at, .. }) | Chart::Through { at, .. } => at,
+            Parametrization::Free { at, .. }
+            | Parametrization::Across(Across { at, .. })
+            | Parametrization::Through { at, .. } => at,
         }
     }
 
     /// Variables of the line in which the chart is centred, with a direction in coordinates.
     pub fn origin(&self, direction: &[f64]) -> Vec<f64> {
         let mut z = match self {
-            Chart::Free { at, base } => {
+            Parametrization::Free { at, base } => {
                 let mut z = vec![0.0; at.len()];
                 z.extend_from_slice(&base.mean);
                 z
             }
-            Chart::Across(Across { middle, half, .. }) if *half > 0.0 => vec![(-middle / half).clamp(-1.0, 1.0).asin()],
-            Chart::Across(_) => vec![0.0],
-            Chart::Through { .. } => vec![],
+            Parametrization::Across(Across { middle, half, .. }) if *half > 0.0 => {
+                vec![(-middle / half).clamp(-1.0, 1.0).asin()]
+            }
+            Parametrization::Across(_) => vec![0.0],
+            Parametrization::Through { .. } => vec![],
         };
         z.extend_from_slice(direction);
         z
@@ -110,7 +114,7 @@ impl Chart {
     /// The line with these variables.
     pub fn line(&self, z: &[f64]) -> Geodesic {
         match self {
-            Chart::Free { at, base } => {
+            Parametrization::Free { at, base } => {
                 let (d, q, m) = (base.d, at.len(), base.mean.len());
                 let (point, direction) = z.split_at(q + m);
                 let mut a = vec![0.0; d * d];
@@ -118,8 +122,8 @@ impl Chart {
                 add(&mut a, 1.0, &base.a);
                 Geodesic::from_parts(a, at.matrix(&direction[..q]), d, point[q..].to_vec(), direction[q..].to_vec())
             }
-            Chart::Across(across) => across.line(z),
-            Chart::Through { at, base, earlier } => {
+            Parametrization::Across(across) => across.line(z),
+            Parametrization::Through { at, base, earlier } => {
                 let mut k = z.to_vec();
                 remove(&mut k, earlier);
                 let (k, drift) = k.split_at(at.len());
@@ -131,13 +135,13 @@ impl Chart {
     /// The gradient with respect to the variables.
     pub fn pull(&self, z: &[f64], gradient: &Gradient, out: &mut [f64]) {
         match self {
-            Chart::Free { at, base } => {
+            Parametrization::Free { at, base } => {
                 let shift = at.dual(&symmetric_product(&gradient.a, &base.a, base.d));
                 let parts = [shift, gradient.mean.clone(), at.dual(&gradient.k), gradient.drift.clone()].concat();
                 out.copy_from_slice(&parts);
             }
-            Chart::Across(across) => across.pull(z, gradient, out),
-            Chart::Through { at, earlier, .. } => {
+            Parametrization::Across(across) => across.pull(z, gradient, out),
+            Parametrization::Through { at, earlier, .. } => {
                 let mut g = at.dual(&gradient.k);
                 g.extend_from_slice(&gradient.drift);
                 remove(&mut g, earlier);

@@ -8,7 +8,7 @@ use crate::linalg::{SignedSvd, add, dot, eigen, multiply, multiply_tn};
 use crate::rng::{Purpose, Stream};
 
 /// Up to this order the matrix of products is decomposed whole.
-const WHOLE: usize = 400;
+const MAX_FULL_ORDER: usize = 400;
 
 /// Logarithms of the measures at a point, in orthonormal coordinates.
 pub(crate) struct Logs {
@@ -62,9 +62,9 @@ impl Logs {
                 row.iter_mut().for_each(|r| *r *= weights[i].sqrt());
             }
         });
-        let mut found = if p <= WHOLE {
+        let mut found = if p <= MAX_FULL_ORDER {
             by_moments(&rows, p)
-        } else if n <= WHOLE {
+        } else if n <= MAX_FULL_ORDER {
             by_products(&rows, n, p)
         } else {
             by_iteration(&rows, p, count)

@@ -6,7 +6,7 @@ use crate::gaussian::barycentre::{Barycentre, FixedPoint, fixed_point, in_units}
 use crate::gaussian::gaussians::Gaussians;
 use crate::gaussian::geometry::coordinates::triangle;
 use crate::gaussian::geometry::geodesic::{Geodesic, symmetric_lift};
-use crate::gaussian::preprocess::{Data, NEGLIGIBLE};
+use crate::gaussian::preprocess::{Data, NEGLIGIBLE_EIGENVALUE};
 use crate::gaussian::project::projections::{cost, feet};
 use crate::gaussian::settings::Degenerate;
 use crate::linalg::dot;
@@ -64,7 +64,7 @@ pub struct TangentComponent {
 /// ```
 pub fn tangent_pca(set: &Gaussians, components: usize, pool: &Pool) -> Result<TangentPca> {
     pool.run(|| {
-        let data = Data::new(set, Degenerate::Reduce, NEGLIGIBLE)?;
+        let data = Data::new(set, Degenerate::Reduce, NEGLIGIBLE_EIGENVALUE)?;
         let most = triangle(data.d) + data.m;
         if components == 0 || components > most {
             let problem = format!("they are {components}; give 1 to {most}, as many as there are directions");

@@ -2,7 +2,7 @@
 
 use super::model::component_fault;
 use super::tensors::{Arrays, File, Slot, read, refused, write};
-use crate::clouds::{Fit, Kept, Position, Settings, State, Trained, Training};
+use crate::clouds::{FinishedStart, Fit, FitProgress, Settings, Snapshot, State, Training};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::simd::real::Real;
@@ -20,13 +20,13 @@ impl<T> Arrays<T> for State<T> {
     }
 }
 
-impl<T> Arrays<T> for Kept<T> {
+impl<T> Arrays<T> for Snapshot<T> {
     fn visit(&mut self, prefix: &str, see: &mut dyn FnMut(String, Slot<'_, T>)) {
         self.state.visit(&format!("{prefix}.best"), see);
     }
 }
 
-impl<T> Arrays<T> for Trained<T> {
+impl<T> Arrays<T> for FinishedStart<T> {
     fn visit(&mut self, prefix: &str, see: &mut dyn FnMut(String, Slot<'_, T>)) {
         self.best.visit(prefix, see);
     }
@@ -39,7 +39,7 @@ impl<T> Arrays<T> for Training<T> {
     }
 }
 
-impl<T> Arrays<T> for Position<T> {
+impl<T> Arrays<T> for FitProgress<T> {
     fn visit(&mut self, prefix: &str, see: &mut dyn FnMut(String, Slot<'_, T>)) {
         for (k, component) in self.components.iter_mut().enumerate() {
             component.visit(&format!("{prefix}.component.{}", k + 1), see);
@@ -136,7 +136,7 @@ impl<T: Real> Fit<T> {
     /// measures; else as [`Fit::new`].
     pub fn resume(measures: &[Measure], directory: impl AsRef<Path>) -> Result<Self> {
         let path = directory.as_ref().join(CHECKPOINT_FILE);
-        let (position, document): (Position<T>, _) = read(&path, KIND)?;
+        let (position, document): (FitProgress<T>, _) = read(&path, KIND)?;
         let fault = |problem: String| Error::file(&path, "", problem);
         if document["dtype"] != T::NAME {
             let dtype = document["dtype"].as_str().unwrap_or("?");

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 
 /// A cloud as it stands in a file: whole points, whose values nobody has checked.
-pub(crate) struct Cloud {
+pub(crate) struct ReadCloud {
     /// Which part of the file it is.
     pub part: Part,
     /// Coordinates, row-major.
@@ -20,7 +20,7 @@ pub(crate) struct Cloud {
 /// What a reader makes of one file.
 #[derive(Default)]
 pub(crate) struct Content {
-    pub clouds: Vec<Cloud>,
+    pub clouds: Vec<ReadCloud>,
     /// What the file calls the coordinates; empty if it does not name them.
     pub names: Vec<String>,
     /// What holds the weights, as `column "w"`.
@@ -54,7 +54,11 @@ impl Content {
     /// One cloud that is all of the file.
     pub fn whole(points: Vec<f64>, names: Vec<String>) -> Self {
         let dim = names.len();
-        Content { clouds: vec![Cloud { part: Part::Whole, points, dim, weights: None }], names, ..Content::default() }
+        Content {
+            clouds: vec![ReadCloud { part: Part::Whole, points, dim, weights: None }],
+            names,
+            ..Content::default()
+        }
     }
 
     /// Says something that a user should know.
@@ -161,7 +165,7 @@ pub(crate) fn name_of(path: &Path, part: &Part) -> String {
 }
 
 /// Short names, longer for the files whose clouds would share one. A cloud comes with the index of its file.
-pub(crate) fn distinct_names(paths: &[&Path], clouds: &[(usize, Cloud)]) -> Result<Vec<String>> {
+pub(crate) fn distinct_names(paths: &[&Path], clouds: &[(usize, ReadCloud)]) -> Result<Vec<String>> {
     let mut details = vec![Detail::Stem; paths.len()];
     loop {
         let names: Vec<String> =

@@ -53,8 +53,10 @@ impl FromStr for Columns {
                 if let Some((first, last)) = ranges.iter().find(|(first, last)| *first == 0 || first > last) {
                     return wrong(format!("{first}-{last} is no range of positions; they rise and count from 1"));
                 }
-                if ranges.iter().any(|(first, last)| last - first > MOST) {
-                    return wrong(format!("a range holds more than {MOST} columns; give the ones that are needed"));
+                if ranges.iter().any(|(first, last)| last - first > MAX_COLUMN) {
+                    return wrong(format!(
+                        "a range holds more than {MAX_COLUMN} columns; give the ones that are needed"
+                    ));
                 }
                 Columns::Positions(ranges.into_iter().flat_map(|(first, last)| first..=last).collect())
             }
@@ -82,7 +84,7 @@ impl fmt::Display for Columns {
 }
 
 /// Columns of a range; more would be a slip.
-const MOST: usize = 1 << 16;
+const MAX_COLUMN: usize = 1 << 16;
 
 fn repeated<T: PartialEq>(items: &[T]) -> Option<&T> {
     items.iter().enumerate().find(|(k, item)| items[..*k].contains(item)).map(|(_, item)| item)

@@ -183,7 +183,7 @@ impl Listing {
 }
 
 /// Last words of names of files that belong to a data set of clouds and are none.
-const OTHERS: [&str; 14] = [
+const COMPANION_WORDS: [&str; 14] = [
     "labels",
     "label",
     "classes",
@@ -200,7 +200,7 @@ const OTHERS: [&str; 14] = [
     "license",
 ];
 /// Names of such files.
-const ALONE: [&str; 17] = [
+const COMPANION_NAMES: [&str; 17] = [
     "train",
     "test",
     "val",
@@ -225,7 +225,7 @@ fn is_called_otherwise(path: &Path) -> bool {
     let name = stem(path).unwrap_or_default().to_lowercase();
     let last = name.rsplit(['_', '-', '.', ' ']).next().unwrap_or_default();
     match ending(path) {
-        Some(Format::Text) => OTHERS.contains(&last) || ALONE.contains(&&name[..]),
+        Some(Format::Text) => COMPANION_WORDS.contains(&last) || COMPANION_NAMES.contains(&&name[..]),
         Some(Format::Npy | Format::Npz) => ["labels", "label", "targets"].contains(&last),
         _ => false,
     }

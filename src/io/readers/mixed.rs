@@ -1,17 +1,20 @@
 //! Columns without names that seem not to be coordinates alone.
 
-use super::cloud::Cloud;
+use super::cloud::ReadCloud;
 
 /// Columns of a table; more are no point with a colour.
-const MOST: usize = 16;
+const MAX_COLUMNS: usize = 16;
 /// Points from which on what they have in common is no chance.
-const LEAST: usize = 4;
+const MIN_POINTS: usize = 4;
 
 /// What to say of clouds of more than three coordinates, of which some look like colours or normals.
-pub(crate) fn warning(clouds: &[Cloud]) -> Option<String> {
+pub(crate) fn warning(clouds: &[ReadCloud]) -> Option<String> {
     let d = clouds.first()?.dim;
     let rows = || clouds.iter().flat_map(|cloud| cloud.points.chunks_exact(cloud.dim));
-    if !(4..=MOST).contains(&d) || clouds.iter().any(|cloud| cloud.dim != d) || rows().take(LEAST).count() < LEAST {
+    if !(4..=MAX_COLUMNS).contains(&d)
+        || clouds.iter().any(|cloud| cloud.dim != d)
+        || rows().take(MIN_POINTS).count() < MIN_POINTS
+    {
         return None;
     }
     let whole: Vec<bool> = (0..d).map(|k| rows().all(|row| row[k].fract() == 0.0)).collect();

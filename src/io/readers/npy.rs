@@ -3,7 +3,7 @@
 //! The header is looked through for its three keys only: a general reader of Python expressions recurses, which a
 //! damaged header can turn into a crash.
 
-use super::cloud::{Cloud, Content, Fault, Part, quote};
+use super::cloud::{Content, Fault, Part, ReadCloud, quote};
 
 /// An array of 1 to 3 axes, none of them empty.
 pub(crate) struct Array {
@@ -66,15 +66,15 @@ fn as_images(Array { shape, values, stored }: &Array) -> Option<String> {
 }
 
 /// (n, m, d) is n clouds, (m, d) one cloud, (m,) points in R^1.
-pub(crate) fn clouds(Array { shape, values, .. }: Array) -> Vec<Cloud> {
+pub(crate) fn clouds(Array { shape, values, .. }: Array) -> Vec<ReadCloud> {
     match shape[..] {
         [_, m, d] => values
             .chunks_exact(m * d)
             .enumerate()
-            .map(|(k, points)| Cloud { part: Part::Index(k), points: points.to_vec(), dim: d, weights: None })
+            .map(|(k, points)| ReadCloud { part: Part::Index(k), points: points.to_vec(), dim: d, weights: None })
             .collect(),
-        [_, d] => vec![Cloud { part: Part::Whole, points: values, dim: d, weights: None }],
-        _ => vec![Cloud { part: Part::Whole, points: values, dim: 1, weights: None }],
+        [_, d] => vec![ReadCloud { part: Part::Whole, points: values, dim: d, weights: None }],
+        _ => vec![ReadCloud { part: Part::Whole, points: values, dim: 1, weights: None }],
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{Cursor, Read};
 use zip::result::ZipResult;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::cloud::{Cloud, Content, Fault, Part};
+use super::cloud::{Content, Fault, Part, ReadCloud};
 use super::keys::{Key, only};
 use super::npy::{self, Array, show};
 
@@ -163,7 +163,7 @@ impl<'a> Archive<'a> {
     }
 
     /// An array that is one cloud.
-    fn cloud(&mut self, name: String) -> Result<Cloud, Fault> {
+    fn cloud(&mut self, name: String) -> Result<ReadCloud, Fault> {
         let values = self.needed(&name)?;
         if values.shape.len() == 3 {
             let shape = show(&values.shape);
@@ -171,7 +171,7 @@ impl<'a> Archive<'a> {
             return Err(Fault::at(array(&name), problem));
         }
         let dim = values.shape.get(1).copied().unwrap_or(1);
-        Ok(Cloud { part: Part::Array(name), points: values.values, dim, weights: None })
+        Ok(ReadCloud { part: Part::Array(name), points: values.values, dim, weights: None })
     }
 }
 
@@ -211,7 +211,7 @@ fn ragged(
         check_weights(name, weights, &[rows])?;
     }
     let bounds = check_offsets(&offsets, rows).map_err(|problem| Fault::at(array(offsets_name), problem))?;
-    let cut = |(k, pair): (usize, &[usize])| Cloud {
+    let cut = |(k, pair): (usize, &[usize])| ReadCloud {
         part: Part::Index(k),
         points: points.values[pair[0] * dim..pair[1] * dim].to_vec(),
         dim,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cloud::{Cloud, Content, Fault, Remark, distinct_names, label};
+use super::cloud::{Content, Fault, ReadCloud, Remark, distinct_names, label};
 use super::columns::Columns;
 use super::format::Format;
 use super::inputs::{Input, Remarks, Source, gather};
@@ -85,7 +85,7 @@ pub(crate) fn read_inputs(files: &[Input], mut remarks: Remarks, options: &ReadO
     let mut notices = gathered(&remarks, false);
     notices.extend(other_names(&items, files));
     let summary = Summary::of(&items);
-    let clouds: Vec<(usize, Cloud)> =
+    let clouds: Vec<(usize, ReadCloud)> =
         items.into_iter().flat_map(|i| i.content.clouds.into_iter().map(move |c| (i.file, c))).collect();
     let (measures, dropped) = measures(clouds, files, options)?;
     notices.extend(dropped);
@@ -182,7 +182,7 @@ fn leave_out_labels(items: &mut Vec<Item>, files: &[Input], remarks: &mut Remark
 
 /// Checked measures under distinct names, and what was dropped.
 fn measures(
-    mut clouds: Vec<(usize, Cloud)>,
+    mut clouds: Vec<(usize, ReadCloud)>,
     files: &[Input],
     options: &ReadOptions,
 ) -> Result<(Vec<Measure>, Option<String>)> {
@@ -224,7 +224,7 @@ fn measures(
 }
 
 /// Drops the points with a coordinate that is NaN; their number.
-fn drop_nan(cloud: &mut Cloud) -> usize {
+fn drop_nan(cloud: &mut ReadCloud) -> usize {
     let (d, before) = (cloud.dim, cloud.points.len());
     let whole: Vec<bool> = cloud.points.chunks_exact(d).map(|row| !row.iter().any(|v| v.is_nan())).collect();
     let mut place = 0..;
@@ -237,12 +237,12 @@ fn drop_nan(cloud: &mut Cloud) -> usize {
 }
 
 /// Clouds that are named one by one in a notice.
-const LISTED: usize = 8;
+const MAX_NAMED_CLOUDS: usize = 8;
 
 fn said_of(dropped: &[(usize, String)]) -> Option<String> {
     let total: usize = dropped.iter().map(|(count, _)| count).sum();
-    let list: Vec<&str> = dropped.iter().take(LISTED).map(|(_, text)| &text[..]).collect();
-    let more = match dropped.len().saturating_sub(LISTED) {
+    let list: Vec<&str> = dropped.iter().take(MAX_NAMED_CLOUDS).map(|(_, text)| &text[..]).collect();
+    let more = match dropped.len().saturating_sub(MAX_NAMED_CLOUDS) {
         0 => String::new(),
         n => format!(", and more in {n} other clouds, {total} in all"),
     };
@@ -323,7 +323,7 @@ impl Summary {
         };
         let names = match &self.names[..] {
             [] => String::new(),
-            [first, .., last] if self.names.len() > LISTED => format!(" ({first}, …, {last})"),
+            [first, .., last] if self.names.len() > MAX_NAMED_CLOUDS => format!(" ({first}, …, {last})"),
             names => format!(" ({})", names.join(", ")),
         };
         let weights = match (self.weighted, self.weights.join(" and ")) {

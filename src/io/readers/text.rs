@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::cloud::{Cloud, Content, Fault, Part, Remark, quote};
+use super::cloud::{Content, Fault, Part, ReadCloud, Remark, quote};
 use super::columns::{Columns, Plan, Weights};
 use crate::io::ReadOptions;
 
@@ -299,7 +299,7 @@ impl Layout {
             )));
         }
         let weights = plan.weight.map(|_| weights);
-        content.clouds.push(Cloud { part: Part::Whole, points, dim, weights });
+        content.clouds.push(ReadCloud { part: Part::Whole, points, dim, weights });
         content
     }
 

@@ -1,6 +1,6 @@
 //! A divergence in the precision that it needs: that of its points, or f64 where the digits of f32 end.
 
-use super::problem::{Guess, Potentials, Task, Value};
+use super::problem::{DivergenceProblem, Init, Potentials, Value};
 use super::workspace::{OutOfDigits, Workspace};
 use crate::cancel::Cancel;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::simd::real::{Real, cast};
 
 /// Solves between clouds of about the same size, with the memory they keep from one to the next.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Divergences<T> {
+pub(crate) struct DivergenceWorkspace<T> {
     narrow: Workspace<T>,
     /// For problems where the digits of `T` end; made at the first one.
     wide: Option<Box<Wide>>,
@@ -18,7 +18,7 @@ pub(crate) struct Divergences<T> {
     widened: bool,
 }
 
-impl<T: Real> Divergences<T> {
+impl<T: Real> DivergenceWorkspace<T> {
     /// Solves end once this token is set, and what they report then is not meaningful.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
         self.narrow.cancel_by(cancel);
@@ -32,46 +32,46 @@ impl<T: Real> Divergences<T> {
     }
 
     /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). The worse of both reports.
-    pub fn gradient(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
+    pub fn gradient(&mut self, task: DivergenceProblem<'_, T>, gradient: &mut [T]) -> Report {
         self.solve(task, gradient, false)
     }
 
-    /// [`Divergences::gradient`] and the solve of (y, y) for the value, side by side. The worst of the three reports.
-    pub fn all(&mut self, task: Task<'_, T>, gradient: &mut [T]) -> Report {
+    /// [`DivergenceWorkspace::gradient`] and the solve of (y, y) for the value, side by side. The worst of the three reports.
+    pub fn all(&mut self, task: DivergenceProblem<'_, T>, gradient: &mut [T]) -> Report {
         self.solve(task, gradient, true)
     }
 
-    fn solve(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Report {
+    fn solve(&mut self, task: DivergenceProblem<'_, T>, gradient: &mut [T], value: bool) -> Report {
         let wide_task = self.wide_task(task);
         let found = self.narrow.solve(task, gradient, value);
         self.widened = found.is_err();
         found.unwrap_or_else(|spent| {
             let settings = spent.left(task.settings);
-            spent.before(self.widen().solve(Task { settings: &settings, ..wide_task }, gradient, value))
+            spent.before(self.widen().solve(DivergenceProblem { settings: &settings, ..wide_task }, gradient, value))
         })
     }
 
     /// OT_ε(x, y) alone.
-    pub fn cross_term(&mut self, task: Task<'_, T>) -> (f64, Report) {
+    pub fn cross_term(&mut self, task: DivergenceProblem<'_, T>) -> (f64, Report) {
         let wide_task = self.wide_task(task);
         let found = self.narrow.cross_term(task);
         self.widened = found.is_err();
         found.unwrap_or_else(|spent| {
             let settings = spent.left(task.settings);
-            let (value, report) = self.widen().cross_term(Task { settings: &settings, ..wide_task });
+            let (value, report) = self.widen().cross_term(DivergenceProblem { settings: &settings, ..wide_task });
             (value, spent.before(report))
         })
     }
 
     /// OT_ε(y, y) alone.
-    pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
-        self.narrow.own_term(y, epsilon, settings).unwrap_or_else(|spent| {
-            let (value, report) = self.widen().own_term(y, epsilon, &spent.left(settings));
+    pub fn self_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
+        self.narrow.self_term(y, epsilon, settings).unwrap_or_else(|spent| {
+            let (value, report) = self.widen().self_term(y, epsilon, &spent.left(settings));
             (value, spent.before(report))
         })
     }
 
-    /// (OT_ε(x, y), OT_ε(x, x)) of the last [`Divergences::gradient`].
+    /// (OT_ε(x, y), OT_ε(x, x)) of the last [`DivergenceWorkspace::gradient`].
     pub fn cross_terms(&self) -> (f64, f64) {
         match self.last_wide() {
             Some(wide) => wide.solver.cross_terms(),
@@ -79,7 +79,7 @@ impl<T: Real> Divergences<T> {
         }
     }
 
-    /// The OT terms of the last solves; `yy` is that of the last [`Divergences::all`].
+    /// The OT terms of the last solves; `yy` is that of the last [`DivergenceWorkspace::all`].
     pub fn value(&self) -> Value {
         match self.last_wide() {
             Some(wide) => wide.solver.value(),
@@ -100,9 +100,9 @@ impl<T: Real> Divergences<T> {
 
     /// The task for f64. It has kept the potentials of its last solve, which is that of another chain unless the last solve here was
     /// in f64; what starts from those would depend on which worker solved what before.
-    fn wide_task<'a>(&self, task: Task<'a, T>) -> Task<'a, T> {
+    fn wide_task<'a>(&self, task: DivergenceProblem<'a, T>) -> DivergenceProblem<'a, T> {
         match task.start {
-            Guess::Kept if !self.widened => Task { start: Guess::Coarse, ..task },
+            Init::Warm if !self.widened => DivergenceProblem { start: Init::Multiscale, ..task },
             _ => task,
         }
     }
@@ -150,37 +150,37 @@ impl Default for Wide {
 }
 
 impl Wide {
-    fn solve<T: Real>(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Report {
+    fn solve<T: Real>(&mut self, task: DivergenceProblem<'_, T>, gradient: &mut [T], value: bool) -> Report {
         let Wide { x, y, g, gradient: wide, solver } = self;
         x.widen(task.x);
         y.widen(task.y);
         let start = match task.start {
-            Guess::Coarse => Guess::Coarse,
-            Guess::Kept => Guess::Kept,
-            Guess::Given(given) => {
+            Init::Multiscale => Init::Multiscale,
+            Init::Warm => Init::Warm,
+            Init::Potentials(given) => {
                 g.clear();
                 g.extend(given.iter().map(|v| v.to_f64()));
-                Guess::Given(&g[..])
+                Init::Potentials(&g[..])
             }
         };
         wide.resize(gradient.len(), 0.0);
-        let Task { epsilon, settings, .. } = task;
-        let report = solver.solve(Task { x, y, epsilon, settings, start }, wide, value);
+        let DivergenceProblem { epsilon, settings, .. } = task;
+        let report = solver.solve(DivergenceProblem { x, y, epsilon, settings, start }, wide, value);
         gradient.iter_mut().zip(wide).for_each(|(narrow, v)| *narrow = T::from_f64(*v));
         report.unwrap_or_else(OutOfDigits::report)
     }
 
-    fn own_term<T: Real>(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
+    fn self_term<T: Real>(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
         self.y.widen(y);
-        self.solver.own_term(&self.y, epsilon, settings).unwrap_or_else(|spent| (f64::NAN, spent.report()))
+        self.solver.self_term(&self.y, epsilon, settings).unwrap_or_else(|spent| (f64::NAN, spent.report()))
     }
 
-    fn cross_term<T: Real>(&mut self, task: Task<'_, T>) -> (f64, Report) {
+    fn cross_term<T: Real>(&mut self, task: DivergenceProblem<'_, T>) -> (f64, Report) {
         let Wide { x, y, solver, .. } = self;
         x.widen(task.x);
         y.widen(task.y);
-        let start = if let Guess::Kept = task.start { Guess::Kept } else { Guess::Coarse };
-        let task = Task { x, y, epsilon: task.epsilon, settings: task.settings, start };
+        let start = if let Init::Warm = task.start { Init::Warm } else { Init::Multiscale };
+        let task = DivergenceProblem { x, y, epsilon: task.epsilon, settings: task.settings, start };
         solver.cross_term(task).unwrap_or_else(|spent| (f64::NAN, spent.report()))
     }
 
@@ -209,14 +209,14 @@ mod tests {
         let (easy, hard) = (settings(1e-2), settings(1e-9));
         let mut gradient = vec![0.0; 120];
         let (x, y) = (points(1), points(2));
-        let mut solve = |memory: &mut Divergences<f32>, x: &Points<f32>, settings: &Sinkhorn, start| {
-            let report = memory.gradient(Task { x, y: &y, epsilon: 0.1, settings, start }, &mut gradient);
+        let mut solve = |memory: &mut DivergenceWorkspace<f32>, x: &Points<f32>, settings: &Sinkhorn, start| {
+            let report = memory.gradient(DivergenceProblem { x, y: &y, epsilon: 0.1, settings, start }, &mut gradient);
             (report, gradient.clone(), memory.widened)
         };
-        let (mut fresh, mut used) = (Divergences::default(), Divergences::default());
-        assert!(solve(&mut used, &points(3), &hard, Guess::Coarse).2);
+        let (mut fresh, mut used) = (DivergenceWorkspace::default(), DivergenceWorkspace::default());
+        assert!(solve(&mut used, &points(3), &hard, Init::Multiscale).2);
         for (settings, start, wide) in
-            [(&easy, Guess::Coarse, false), (&hard, Guess::Kept, true), (&hard, Guess::Kept, true)]
+            [(&easy, Init::Multiscale, false), (&hard, Init::Warm, true), (&hard, Init::Warm, true)]
         {
             let [a, b] = [&mut fresh, &mut used].map(|memory| solve(memory, &x, settings, start));
             assert_eq!(a, b);

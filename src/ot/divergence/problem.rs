@@ -22,21 +22,21 @@ pub(crate) struct Value {
 
 /// Where solves of (x, y) and (x, x) begin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Guess<'a, T> {
+pub(crate) enum Init<'a, T> {
     /// At the solution of a coarser problem.
-    Coarse,
-    /// At the last solution, of clouds whose points moved a little, with the same ε; else as `Coarse`.
-    Kept,
+    Multiscale,
+    /// At the last solution, of clouds whose points moved a little, with the same ε; else as `Multiscale`.
+    Warm,
     /// At these potentials g, in units of the cost.
-    Given(&'a [T]),
+    Potentials(&'a [T]),
 }
 
 /// What is to be solved, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Task<'a, T> {
+pub(crate) struct DivergenceProblem<'a, T> {
     pub x: &'a Points<T>,
     pub y: &'a Points<T>,
     pub epsilon: f64,
     pub settings: &'a Sinkhorn,
-    pub start: Guess<'a, T>,
+    pub start: Init<'a, T>,
 }

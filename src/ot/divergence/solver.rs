@@ -1,7 +1,7 @@
 //! The Sinkhorn divergence and its gradient.
 
-use super::precision::Divergences;
-use super::problem::{Guess, Potentials, Task};
+use super::precision::DivergenceWorkspace;
+use super::problem::{DivergenceProblem, Init, Potentials};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::ot::epsilon::{Epsilon, both};
@@ -50,7 +50,7 @@ pub struct Divergence<T> {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub fn divergence<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn) -> Result<Divergence<T>> {
-    Solver::new(settings)?.divergence(x, y)
+    DivergenceSolver::new(settings)?.divergence(x, y)
 }
 
 /// [`divergence`] started from known potentials, say those of a nearby problem; only `g` is used.
@@ -63,7 +63,7 @@ pub fn divergence_from<T: Real>(
     settings: &Sinkhorn,
     start: &Potentials<T>,
 ) -> Result<Divergence<T>> {
-    Solver::new(settings)?.divergence_from(x, y, start)
+    DivergenceSolver::new(settings)?.divergence_from(x, y, start)
 }
 
 /// Divergences one after the other in the same memory: many solves of about the same size, as in a training loop, cost
@@ -71,9 +71,9 @@ pub fn divergence_from<T: Real>(
 ///
 /// # Example
 /// ```
-/// use wgpca::ot::{Points, Sinkhorn, Solver};
+/// use wgpca::ot::{Points, Sinkhorn, DivergenceSolver};
 /// let y = Points::uniform(&[0.0f32, 1.0, 2.0], 1)?;
-/// let mut solver = Solver::new(&Sinkhorn::default())?;
+/// let mut solver = DivergenceSolver::new(&Sinkhorn::default())?;
 /// let mut gradient = vec![0.0; 3];
 /// for shift in [0.5, 0.25] {
 ///     let x = Points::uniform(&[shift, 1.0 + shift, 2.0 + shift], 1)?;
@@ -84,28 +84,28 @@ pub fn divergence_from<T: Real>(
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Solver<T> {
+pub struct DivergenceSolver<T> {
     settings: Sinkhorn,
-    work: Divergences<T>,
+    work: DivergenceWorkspace<T>,
 }
 
-impl<T: Real> Solver<T> {
+impl<T: Real> DivergenceSolver<T> {
     /// With these settings.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a setting out of range.
     pub fn new(settings: &Sinkhorn) -> Result<Self> {
         settings.validate()?;
-        Ok(Solver { settings: settings.clone(), work: Divergences::default() })
+        Ok(DivergenceSolver { settings: settings.clone(), work: DivergenceWorkspace::default() })
     }
 
     /// Solves end with [`Error::Cancelled`] once this token is set: within an iteration.
     ///
     /// # Example
     /// ```
-    /// use wgpca::ot::{Points, Sinkhorn, Solver};
+    /// use wgpca::ot::{Points, Sinkhorn, DivergenceSolver};
     /// use wgpca::{Cancel, Error};
-    /// let (cancel, mut solver) = (Cancel::new(), Solver::new(&Sinkhorn::default())?);
+    /// let (cancel, mut solver) = (Cancel::new(), DivergenceSolver::new(&Sinkhorn::default())?);
     /// solver.cancel_by(&cancel);
     /// let x = Points::uniform(&[0.0f64, 1.0, 2.0], 1)?;
     /// assert!(solver.divergence(&x, &x).is_ok());
@@ -148,7 +148,7 @@ impl<T: Real> Solver<T> {
             let problem = format!("it has {} numbers, x has {}; give one for each", gradient.len(), x.coords().len());
             return Err(Error::parameter("gradient", problem));
         }
-        let task = Task { x, y, epsilon, settings: &self.settings, start: Guess::Coarse };
+        let task = DivergenceProblem { x, y, epsilon, settings: &self.settings, start: Init::Multiscale };
         let mut report = self.work.gradient(task, gradient);
         self.work.cancelled()?;
         if !gradient.iter().all(|v| v.is_finite()) {
@@ -170,10 +170,10 @@ impl<T: Real> Solver<T> {
 
     fn solve(&mut self, x: &Points<T>, y: &Points<T>, start: Option<&[T]>) -> Result<Divergence<T>> {
         let epsilon = self.check(x, y)?;
-        let Solver { settings, work } = self;
+        let DivergenceSolver { settings, work } = self;
         let mut gradient = vec![T::ZERO; x.coords().len()];
-        let start = start.map_or(Guess::Coarse, Guess::Given);
-        let mut report = work.all(Task { x, y, epsilon, settings, start }, &mut gradient);
+        let start = start.map_or(Init::Multiscale, Init::Potentials);
+        let mut report = work.all(DivergenceProblem { x, y, epsilon, settings, start }, &mut gradient);
         work.cancelled()?;
         let (ot, potentials) = (work.value(), work.potentials());
         let value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;

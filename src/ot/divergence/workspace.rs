@@ -1,36 +1,36 @@
 //! The solves of a divergence and the memory that they keep.
 
-use super::problem::{Guess, Potentials, Task, Value};
+use super::problem::{DivergenceProblem, Init, Potentials, Value};
 use crate::cancel::Cancel;
 use crate::ot::kernel::cloud::Cloud;
-use crate::ot::kernel::row_parts::WORTH;
+use crate::ot::kernel::row_parts::MIN_PARALLEL_ENTRIES;
 use crate::ot::points::{Points, mean_into};
 use crate::ot::settings::{Report, Sinkhorn, Status};
 use crate::ot::sinkhorn::problem::Pair;
-use crate::ot::sinkhorn::solver::{Solve, Stop};
+use crate::ot::sinkhorn::solver::{SinkhornSolver, Stop};
 use crate::pool::join;
 use crate::simd::Isa;
 use crate::simd::real::Real;
 
 /// Both solves leave the gradient an error, in units of √(ε ln 2), of some ten times their marginal errors. These must be below this
 /// share of it.
-const SHARE: f64 = 1.0 / 128.0;
+const GRADIENT_SHARE: f64 = 1.0 / 128.0;
 /// Iterations of a solve that is taken on for it, and how often.
-const MORE: usize = 100;
-const ROUNDS: usize = 12;
+const REFINEMENT_ITERATIONS: usize = 100;
+const MAX_REFINEMENTS: usize = 12;
 /// Gradients in these units below which clouds nearly coincide.
-const NEAR: f64 = 0.25;
+const NEARLY_EQUAL: f64 = 0.25;
 /// An error of so many roundings is as low as it gets.
-const LEAST: f64 = 256.0;
+const MIN_ROUNDINGS: f64 = 256.0;
 
 /// Solves between clouds of about the same size, with the memory they keep from one to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Workspace<T> {
     x: Cloud<T>,
     y: Cloud<T>,
-    cross: Solve<T>,
-    own: Solve<T>,
-    target: Solve<T>,
+    cross: SinkhornSolver<T>,
+    own: SinkhornSolver<T>,
+    target: SinkhornSolver<T>,
     cross_means: Vec<T>,
     own_means: Vec<T>,
     /// Potentials of (x, y) on y and of (x, x), in the order of the input and units of ε ln 2.
@@ -48,12 +48,12 @@ pub(crate) struct Workspace<T> {
 pub(crate) struct OutOfDigits(pub Option<Report>);
 
 /// Rounding of the mean exponent, in bits, beyond which f32 does not find its way: potentials that differ by less are all the same.
-const MOST: f64 = 0.1;
+const MAX_MEAN_ROUNDING: f64 = 0.1;
 
 /// Whether the digits of f32 end before the exponents of this problem do. Those of f64 are enough for all that f32 can hold.
 fn check_digits<T: Real>(pair: Pair<'_, T>) -> Result<(), OutOfDigits> {
     let half = 0.5 * T::EPSILON.to_f64();
-    if half > f64::EPSILON && half * pair.mean_exponent() > MOST { Err(OutOfDigits(None)) } else { Ok(()) }
+    if half > f64::EPSILON && half * pair.mean_exponent() > MAX_MEAN_ROUNDING { Err(OutOfDigits(None)) } else { Ok(()) }
 }
 
 /// Whether a solve in f32 came to the end of its digits before it came to its tolerance, with iterations left.
@@ -74,8 +74,13 @@ impl<T: Real> Workspace<T> {
     }
 
     /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5); with `value` also (y, y), side by side. The worst of the reports.
-    pub fn solve(&mut self, task: Task<'_, T>, gradient: &mut [T], value: bool) -> Result<Report, OutOfDigits> {
-        let Task { x, y, epsilon, settings, start } = task;
+    pub fn solve(
+        &mut self,
+        task: DivergenceProblem<'_, T>,
+        gradient: &mut [T],
+        value: bool,
+    ) -> Result<Report, OutOfDigits> {
+        let DivergenceProblem { x, y, epsilon, settings, start } = task;
         let (n, m, d) = (x.len(), y.len(), x.dim());
         let unit = (epsilon * std::f64::consts::LN_2).sqrt();
         let kept = self.sound && self.unit == unit && self.kept_g.len() == m && self.own_kept.len() == n;
@@ -92,15 +97,15 @@ impl<T: Real> Workspace<T> {
         self.cross_means.resize(n * d, T::ZERO);
         self.own_means.resize(n * d, T::ZERO);
         let Workspace { x: cx, y: cy, cross, own, target, cross_means, own_means, kept_g, own_kept, .. } = self;
-        let worth = (1 << 14..WORTH).contains(&(n * m));
+        let worth = (1 << 14..MIN_PARALLEL_ENTRIES).contains(&(n * m));
         let (cx, cy) = (&*cx, &*cy);
         let (pair, own_pair) = (Pair { isa, x: cx, y: cy }, Pair { isa, x: cx, y: cx });
         let (mut cross_report, (mut own_report, target_report)) = join(
             worth,
             || {
                 let report = match start {
-                    Guess::Given(g) => cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
-                    Guess::Kept if kept => cross.warm(pair, memory, stop, kept_g, 1.0),
+                    Init::Potentials(g) => cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
+                    Init::Warm if kept => cross.warm(pair, memory, stop, kept_g, 1.0),
                     _ => cross.cross(pair, memory, stop),
                 };
                 cross.problem.rows(pair, &cross.beta, cross_means);
@@ -110,7 +115,7 @@ impl<T: Real> Workspace<T> {
                 join(
                     worth && value,
                     || {
-                        let start = (kept && matches!(start, Guess::Kept)).then_some(&own_kept[..]);
+                        let start = (kept && matches!(start, Init::Warm)).then_some(&own_kept[..]);
                         let report = own.symmetric(own_pair, memory, stop, start);
                         own.problem.rows(own_pair, &own.beta, own_means);
                         report
@@ -121,21 +126,21 @@ impl<T: Real> Workspace<T> {
         );
         cross.problem.unsorted(&cy.order, &cross.beta, kept_g);
         // The gradient is a difference: where it nearly vanishes, what is left of the tolerance in both terms would hide it.
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_REFINEMENTS {
             let distance = distance(cx, own_means, cross_means);
             let both = cross_report.and(own_report);
-            if both.status != Status::Converged || both.marginal_error <= SHARE * distance {
+            if both.status != Status::Converged || both.marginal_error <= GRADIENT_SHARE * distance {
                 break;
             }
             let more = |spent: &Report| Stop {
-                tolerance: (0.25 * SHARE * distance).max(LEAST * T::EPSILON.to_f64()),
-                max_iterations: (stop.max_iterations - spent.iterations).min(MORE),
+                tolerance: (0.25 * GRADIENT_SHARE * distance).max(MIN_ROUNDINGS * T::EPSILON.to_f64()),
+                max_iterations: (stop.max_iterations - spent.iterations).min(REFINEMENT_ITERATIONS),
             };
             let own_lower = own_report.go_on(more(&own_report), |more| own.refine_symmetric(own_pair, more));
             own.settle(own_pair);
             own.problem.rows(own_pair, &own.beta, own_means);
             // Clouds that nearly coincide have nearly the same potentials, with the same error.
-            let near = (distance < NEAR).then_some((own_pair, &own.problem));
+            let near = (distance < NEARLY_EQUAL).then_some((own_pair, &own.problem));
             let lower = cross_report.go_on(more(&cross_report), |more| cross.refine(pair, more, near));
             if lower == Some(false) {
                 // Back to where it was.
@@ -163,8 +168,8 @@ impl<T: Real> Workspace<T> {
     }
 
     /// OT_ε(x, y) alone.
-    pub fn cross_term(&mut self, task: Task<'_, T>) -> Result<(f64, Report), OutOfDigits> {
-        let Task { x, y, epsilon, settings, start } = task;
+    pub fn cross_term(&mut self, task: DivergenceProblem<'_, T>) -> Result<(f64, Report), OutOfDigits> {
+        let DivergenceProblem { x, y, epsilon, settings, start } = task;
         let unit = (epsilon * std::f64::consts::LN_2).sqrt();
         let kept = self.sound && self.unit == unit && self.kept_g.len() == y.len();
         self.unit = unit;
@@ -177,8 +182,8 @@ impl<T: Real> Workspace<T> {
         self.sound = false;
         check_digits(pair)?;
         let report = match start {
-            Guess::Given(g) => self.cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
-            Guess::Kept if kept => self.cross.warm(pair, memory, stop, &self.kept_g, 1.0),
+            Init::Potentials(g) => self.cross.warm(pair, memory, stop, g, 1.0 / (unit * unit)),
+            Init::Warm if kept => self.cross.warm(pair, memory, stop, &self.kept_g, 1.0),
             _ => self.cross.cross(pair, memory, stop),
         };
         check_rest::<T>(report, settings)?;
@@ -190,7 +195,12 @@ impl<T: Real> Workspace<T> {
     }
 
     /// OT_ε(y, y) alone.
-    pub fn own_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> Result<(f64, Report), OutOfDigits> {
+    pub fn self_term(
+        &mut self,
+        y: &Points<T>,
+        epsilon: f64,
+        settings: &Sinkhorn,
+    ) -> Result<(f64, Report), OutOfDigits> {
         self.unit = (epsilon * std::f64::consts::LN_2).sqrt();
         self.centre.resize(y.dim(), 0.0);
         mean_into(y, &mut self.centre);
@@ -203,7 +213,7 @@ impl<T: Real> Workspace<T> {
         Ok((self.ot(&self.target, &self.y, &self.y), report))
     }
 
-    fn ot(&self, solve: &Solve<T>, x: &Cloud<T>, y: &Cloud<T>) -> f64 {
+    fn ot(&self, solve: &SinkhornSolver<T>, x: &Cloud<T>, y: &Cloud<T>) -> f64 {
         let (a, b) = solve.problem.dual_sums(Pair { isa: Isa::best(), x, y }, &solve.beta);
         self.unit * self.unit * (a + b)
     }
@@ -221,7 +231,7 @@ impl<T: Real> Workspace<T> {
 
     pub(crate) fn potentials(&mut self) -> Potentials<T> {
         let pair = Pair { isa: Isa::best(), x: &self.x, y: &self.y };
-        let Solve { problem, beta, .. } = &mut self.cross;
+        let SinkhornSolver { problem, beta, .. } = &mut self.cross;
         let (f, g) = problem.potentials(pair, beta);
         let unit = T::from_f64(self.unit * self.unit);
         let place = |sorted: &[T], order: &[u32]| {

@@ -1,7 +1,7 @@
 //! Moments of the rows of a kernel in tiles: its products with several vectors at once.
 
 use super::cloud::{ROWS, VALUES};
-use super::tiles::{Source, Tiles, group_tiles};
+use super::tiles::{TileSource, Tiles, group_tiles};
 use crate::simd::real::Real;
 use crate::simd::{TILE, Vector, dispatch};
 use std::ops::Range;
@@ -10,16 +10,16 @@ dispatch! {
     /// `moments` = K w over these rows for each w of `ws`, vector after vector. Where each pair of points is stored once
     /// (`both`), entries beyond the diagonal blocks count for their column's point too, in `columns`, vector after vector.
     pub(crate) fn moment_rows<T>(
-        anew: Option<Source<'_, T>>, both: bool, rows: Range<usize>, tiles: &mut Tiles<T>, ws: &[T], m: usize,
+        anew: Option<TileSource<'_, T>>, both: bool, rows: Range<usize>, tiles: &mut Tiles<T>, ws: &[T], m: usize,
     ) = moment_body;
 }
 
 /// Vectors whose products are taken in one pass over the tiles: 16 accumulators.
-const MOST: usize = 4;
+const MAX_VECTORS: usize = 4;
 
 #[inline(always)]
 pub(crate) fn moment_body<V: Vector>(
-    anew: Option<Source<'_, V::Scalar>>,
+    anew: Option<TileSource<'_, V::Scalar>>,
     both: bool,
     rows: Range<usize>,
     tiles: &mut Tiles<V::Scalar>,
@@ -31,17 +31,17 @@ pub(crate) fn moment_body<V: Vector>(
     tiles.columns.zero(if both { ws.len() } else { 0 });
     for (k, group) in rows.step_by(ROWS).enumerate() {
         let stored = group_tiles::<V>(anew, k, group, tiles);
-        for first in (0..count).step_by(MOST) {
-            let at = Place { k, group, first, count };
-            match ((count - first).min(MOST), both) {
+        for first in (0..count).step_by(MAX_VECTORS) {
+            let at = Position { k, group, first, count };
+            match ((count - first).min(MAX_VECTORS), both) {
                 (1, false) => moment_group::<V, 1, false>(at, stored.clone(), tiles, ws, m),
                 (2, false) => moment_group::<V, 2, false>(at, stored.clone(), tiles, ws, m),
                 (3, false) => moment_group::<V, 3, false>(at, stored.clone(), tiles, ws, m),
-                (_, false) => moment_group::<V, MOST, false>(at, stored.clone(), tiles, ws, m),
+                (_, false) => moment_group::<V, MAX_VECTORS, false>(at, stored.clone(), tiles, ws, m),
                 (1, true) => moment_group::<V, 1, true>(at, stored.clone(), tiles, ws, m),
                 (2, true) => moment_group::<V, 2, true>(at, stored.clone(), tiles, ws, m),
                 (3, true) => moment_group::<V, 3, true>(at, stored.clone(), tiles, ws, m),
-                (_, true) => moment_group::<V, MOST, true>(at, stored.clone(), tiles, ws, m),
+                (_, true) => moment_group::<V, MAX_VECTORS, true>(at, stored.clone(), tiles, ws, m),
             }
         }
     }
@@ -49,7 +49,7 @@ pub(crate) fn moment_body<V: Vector>(
 
 /// The `k`-th group of a part, which begins at row `group`, and the first of the vectors out of `count`.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     k: usize,
     group: usize,
     first: usize,
@@ -59,13 +59,13 @@ struct Place {
 /// Q vectors from the first on.
 #[inline(always)]
 fn moment_group<V: Vector, const Q: usize, const BOTH: bool>(
-    at: Place,
+    at: Position,
     stored: Range<usize>,
     tiles: &mut Tiles<V::Scalar>,
     ws: &[V::Scalar],
     m: usize,
 ) {
-    let Place { k, group, first, count } = at;
+    let Position { k, group, first, count } = at;
     let Tiles { column, values, moments, columns, .. } = tiles;
     let (values, _) = values.as_chunks::<VALUES>();
     let (column, values) = (&column[stored.clone()], &values[stored]);

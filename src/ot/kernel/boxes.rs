@@ -6,13 +6,13 @@ use crate::simd::real::Real;
 
 /// Bounding boxes of runs of points, axis after axis.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Boxes<T> {
+pub(crate) struct BoundingBoxes<T> {
     pub(crate) padded: usize,
     pub(crate) low: Vec<T>,
     pub(crate) high: Vec<T>,
 }
 
-impl<T: Real> Boxes<T> {
+impl<T: Real> BoundingBoxes<T> {
     /// Of every `run` points; a run without points is a box at 0.
     pub fn set(&mut self, cloud: &Cloud<T>, run: usize) {
         self.padded = padded(cloud.n.div_ceil(run));

@@ -1,25 +1,25 @@
 //! Kept squared distances, read row by row.
 
 use super::cloud::{ROWS, VALUES};
-use super::row_parts::{PARTS, part};
+use super::row_parts::{ROW_PARTS, part};
 use super::tiles::Tiles;
 use crate::simd::real::Real;
 use crate::simd::{TILE, Vector};
 
 /// All squared distances between two clouds, to be read row by row.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a, T> {
-    parts: &'a [Tiles<T>; PARTS],
+pub(crate) struct CachedRows<'a, T> {
+    parts: &'a [Tiles<T>; ROW_PARTS],
     /// Points of x.
     n: usize,
     /// A row is one point of y and all of x.
     turned: bool,
 }
 
-impl<'a, T: Real> Rows<'a, T> {
+impl<'a, T: Real> CachedRows<'a, T> {
     /// Of kept distances, all of which are known. `turned`: the rows of y.
-    pub fn new(parts: &'a [Tiles<T>; PARTS], n: usize, turned: bool) -> Self {
-        Rows { parts, n, turned }
+    pub fn new(parts: &'a [Tiles<T>; ROW_PARTS], n: usize, turned: bool) -> Self {
+        CachedRows { parts, n, turned }
     }
 
     /// Numbers that [`read_row`] keeps from a row to the next.
@@ -37,7 +37,7 @@ impl<'a, T: Real> Rows<'a, T> {
 /// Row i. Rows of y come sixteen at a time, and `block` holds them from the `first` row that was asked for on.
 #[inline(always)]
 pub(crate) fn read_row<V: Vector>(
-    from: Rows<'_, V::Scalar>,
+    from: CachedRows<'_, V::Scalar>,
     i: usize,
     first: bool,
     block: &mut [V::Scalar],

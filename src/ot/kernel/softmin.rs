@@ -1,8 +1,8 @@
 //! Rows of softmins (D9), streamed: nothing of size n × m is kept.
 
 use super::cloud::Cloud;
-use super::cost_rows::{Rows, read_row};
-use super::row_parts::{PARTS, WORTH, part};
+use super::cost_rows::{CachedRows, read_row};
+use super::row_parts::{MIN_PARALLEL_ENTRIES, ROW_PARTS, part};
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
@@ -26,7 +26,7 @@ dispatch! {
     /// F_i + G_j is formed first, so that rows and columns see the same rounded exponent. `squares` are the distances, if
     /// they are known; `buffer` has the length of [`room`].
     pub(crate) fn softmin_rows<T>(
-        x: Side<'_, T>, y: Side<'_, T>, squares: Option<Rows<'_, T>>, w: &[T], rows: Range<usize>, out: &mut [T],
+        x: Side<'_, T>, y: Side<'_, T>, squares: Option<CachedRows<'_, T>>, w: &[T], rows: Range<usize>, out: &mut [T],
         means: &mut [T], buffer: &mut [T],
     ) = body;
 }
@@ -36,7 +36,7 @@ dispatch! {
 fn body<V: Vector>(
     x: Side<'_, V::Scalar>,
     y: Side<'_, V::Scalar>,
-    squares: Option<Rows<'_, V::Scalar>>,
+    squares: Option<CachedRows<'_, V::Scalar>>,
     w: &[V::Scalar],
     rows: Range<usize>,
     out: &mut [V::Scalar],
@@ -57,7 +57,7 @@ fn body<V: Vector>(
 fn in_dimension<V: Vector, const D: usize>(
     x: Side<'_, V::Scalar>,
     y: Side<'_, V::Scalar>,
-    squares: Option<Rows<'_, V::Scalar>>,
+    squares: Option<CachedRows<'_, V::Scalar>>,
     w: &[V::Scalar],
     rows: Range<usize>,
     out: &mut [V::Scalar],
@@ -163,19 +163,19 @@ fn lanes_max<V: Vector>(v: V) -> V::Scalar {
 }
 
 /// Length of a buffer for rows over the points of y.
-pub(crate) fn room<T: Real>(y: &Cloud<T>, squares: Option<Rows<'_, T>>) -> usize {
+pub(crate) fn room<T: Real>(y: &Cloud<T>, squares: Option<CachedRows<'_, T>>) -> usize {
     y.padded() + squares.map_or(y.d, |s| s.room())
 }
 
 /// Storage of one part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Part<T> {
+pub(crate) struct SoftminBuffer<T> {
     pub buffer: Aligned<T>,
     out: Vec<T>,
     means: Vec<T>,
 }
 
-impl<T: Real> Part<T> {
+impl<T: Real> SoftminBuffer<T> {
     /// Room for softmins between `most` points or fewer, `numbers` at a time, without means.
     pub fn reserve(&mut self, most: usize, numbers: usize) {
         self.buffer.set_len(numbers);
@@ -190,14 +190,14 @@ pub(crate) fn softmin<T: Real>(
     isa: Isa,
     x: Side<'_, T>,
     y: Side<'_, T>,
-    squares: Option<Rows<'_, T>>,
+    squares: Option<CachedRows<'_, T>>,
     w: &[T],
     out: &mut [T],
     means: &mut [T],
-    parts: &mut [Part<T>; PARTS],
+    parts: &mut [SoftminBuffer<T>; ROW_PARTS],
 ) {
     let (n, d) = (x.cloud.n, if means.is_empty() { 0 } else { y.cloud.d });
-    crate::pool::for_each(parts, n * y.cloud.n >= WORTH, |k, p| {
+    crate::pool::for_each(parts, n * y.cloud.n >= MIN_PARALLEL_ENTRIES, |k, p| {
         let rows = part(n, k);
         p.buffer.set_len(room(y.cloud, squares));
         p.out.resize(rows.len(), T::ZERO);

@@ -1,9 +1,9 @@
 //! Tiles of the kernel, 4 rows × 16 columns, for a range of rows, and the passes over them. Tiles are stored once, or
 //! computed anew for each group of four rows within a pass.
 
-use super::boxes::Boxes;
+use super::boxes::BoundingBoxes;
 use super::cloud::{Cloud, ROWS, VALUES};
-use super::cost_cache::{Limits, MANY, Squares, add_squares, group_squares};
+use super::cost_cache::{CostCache, Limits, MIN_CACHED_DIM, add_squares, group_squares};
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
 use crate::simd::{TILE, Vector, dispatch};
@@ -41,10 +41,10 @@ impl Kind {
 
 /// The same with what tells whole tiles that cannot matter.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a, T> {
+pub(crate) struct TileSource<'a, T> {
     pub of: Exponents<'a, T>,
-    pub x_boxes: &'a Boxes<T>,
-    pub y_boxes: &'a Boxes<T>,
+    pub x_boxes: &'a BoundingBoxes<T>,
+    pub y_boxes: &'a BoundingBoxes<T>,
     /// Largest G of each tile's columns.
     pub g_max: &'a [T],
     pub kind: Kind,
@@ -65,7 +65,7 @@ pub(crate) struct Tiles<T> {
     pub count: usize,
     /// Coordinates of a group's rows, axis after axis.
     rows: Vec<T>,
-    pub squares: Squares<T>,
+    pub squares: CostCache<T>,
     pub columns: Aligned<T>,
     pub row_sums: Vec<T>,
     /// Of each row, after a pass that takes moments; such a pass over a symmetric kernel adds to `columns`.
@@ -90,16 +90,16 @@ dispatch! {
     /// All squared distances, where they are kept.
     pub(crate) fn all_squares<T>(x: &Cloud<T>, y: &Cloud<T>, rows: Range<usize>, tiles: &mut Tiles<T>) = squares_body;
     /// `count` = how many tiles the bounds leave.
-    pub(crate) fn count_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = count_body;
+    pub(crate) fn count_rows<T>(from: TileSource<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = count_body;
     /// Stores the tiles.
-    pub(crate) fn build_rows<T>(from: Source<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = build_body;
+    pub(crate) fn build_rows<T>(from: TileSource<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = build_body;
     /// Stores new tiles for the groups of these rows in which a row of `changed` is. False if they find no room.
     pub(crate) fn patch_rows<T>(
-        from: Source<'_, T>, rows: Range<usize>, changed: &[u32], tiles: &mut Tiles<T>,
+        from: TileSource<'_, T>, rows: Range<usize>, changed: &[u32], tiles: &mut Tiles<T>,
     ) -> bool = patch_body;
     /// `row_sums` = K w; `columns` = Kᵀ (a / row_sums), over these rows. With `anew`, tiles are computed on the way.
     pub(crate) fn sweep_rows<T>(
-        anew: Option<Source<'_, T>>, rows: Range<usize>, tiles: &mut Tiles<T>, w: &[T], a: &[T],
+        anew: Option<TileSource<'_, T>>, rows: Range<usize>, tiles: &mut Tiles<T>, w: &[T], a: &[T],
     ) = sweep_body;
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn cut<T: Real>() -> f64 {
 }
 
 /// Exponents are clamped here: a start far from the solution must not overflow.
-const HIGHEST: f64 = 60.0;
+const MAX_EXPONENT: f64 = 60.0;
 
 /// A row sum must stay invertible.
 pub(crate) fn tiny<T: Real>() -> T {
@@ -130,7 +130,7 @@ fn squares_body<V: Vector>(
 }
 
 #[inline(always)]
-fn count_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) {
+fn count_body<V: Vector>(from: TileSource<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) {
     let cut = V::Scalar::from_f64(cut::<V::Scalar>());
     tiles.count = 0;
     for group in rows.step_by(ROWS) {
@@ -142,7 +142,7 @@ fn count_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles:
 }
 
 #[inline(always)]
-pub(crate) fn build_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) {
+pub(crate) fn build_body<V: Vector>(from: TileSource<'_, V::Scalar>, rows: Range<usize>, tiles: &mut Tiles<V::Scalar>) {
     tiles.column.clear();
     tiles.groups.clear();
     for (k, group) in rows.step_by(ROWS).enumerate() {
@@ -154,7 +154,7 @@ pub(crate) fn build_body<V: Vector>(from: Source<'_, V::Scalar>, rows: Range<usi
 
 #[inline(always)]
 fn patch_body<V: Vector>(
-    from: Source<'_, V::Scalar>,
+    from: TileSource<'_, V::Scalar>,
     rows: Range<usize>,
     changed: &[u32],
     tiles: &mut Tiles<V::Scalar>,
@@ -179,8 +179,8 @@ fn patch_body<V: Vector>(
 
 /// Upper bounds of the exponents in the tiles of a group, from distances of bounding boxes; the largest F of its rows.
 #[inline(always)]
-fn bound_group<V: Vector>(from: Source<'_, V::Scalar>, group: usize, bounds: &mut Vec<V::Scalar>) -> V::Scalar {
-    let Source { of, x_boxes, y_boxes, g_max, kind, .. } = from;
+fn bound_group<V: Vector>(from: TileSource<'_, V::Scalar>, group: usize, bounds: &mut Vec<V::Scalar>) -> V::Scalar {
+    let TileSource { of, x_boxes, y_boxes, g_max, kind, .. } = from;
     bounds.resize(y_boxes.padded, V::Scalar::ZERO);
     let zero = V::splat(V::Scalar::ZERO);
     let mut top = of.f[group];
@@ -211,40 +211,43 @@ fn group_axes<T: Real>(x: &Cloud<T>, group: usize, rows: &mut [T]) {
 
 /// Appends the tiles of a group.
 #[inline(always)]
-fn build_group<V: Vector>(from: Source<'_, V::Scalar>, (k, group): (usize, usize), tiles: &mut Tiles<V::Scalar>) {
+fn build_group<V: Vector>(from: TileSource<'_, V::Scalar>, (k, group): (usize, usize), tiles: &mut Tiles<V::Scalar>) {
     let top = bound_group::<V>(from, group, &mut tiles.bounds);
     group_axes(from.of.x, group, &mut tiles.rows);
     match from.of.x.d {
         1 => fill_group::<V, 1>(from, (k, group), top, tiles),
         2 => fill_group::<V, 2>(from, (k, group), top, tiles),
         3 => fill_group::<V, 3>(from, (k, group), top, tiles),
-        d if d < MANY => fill_group::<V, 0>(from, (k, group), top, tiles),
-        _ => fill_group::<V, MANY>(from, (k, group), top, tiles),
+        d if d < MIN_CACHED_DIM => fill_group::<V, 0>(from, (k, group), top, tiles),
+        _ => fill_group::<V, MIN_CACHED_DIM>(from, (k, group), top, tiles),
     }
 }
 
-/// D is the dimension, 0 for one that is only known at run time, [`MANY`] for that or more.
+/// D is the dimension, 0 for one that is only known at run time, [`MIN_CACHED_DIM`] for that or more.
 #[inline(always)]
 fn fill_group<V: Vector, const D: usize>(
-    from: Source<'_, V::Scalar>,
+    from: TileSource<'_, V::Scalar>,
     (k, group): (usize, usize),
     top: V::Scalar,
     tiles: &mut Tiles<V::Scalar>,
 ) {
-    let Source { of, g_max, .. } = from;
+    let TileSource { of, g_max, .. } = from;
     let limit = V::Scalar::from_f64(self::cut::<V::Scalar>());
     let Tiles { column, values, bounds, rows, squares, .. } = tiles;
     let (axes, stride, zero) = (&of.y.axes[..], of.y.stride(), V::splat(V::Scalar::ZERO));
-    let x = if D > 0 && D < MANY { &rows[..D * ROWS] } else { &rows[..] };
+    let x = if D > 0 && D < MIN_CACHED_DIM { &rows[..D * ROWS] } else { &rows[..] };
     let f: &[V::Scalar] = &of.f[group..group + ROWS];
-    let (cut, highest) = (V::splat(limit), V::splat(V::Scalar::from_f64(HIGHEST)));
+    let (cut, highest) = (V::splat(limit), V::splat(V::Scalar::from_f64(MAX_EXPONENT)));
     // Entries far below the cut are 0: with w and u their products would be denormal, a hundred times slower.
     let faint = V::splat(limit + limit);
     let limits = Limits { bounds, top, g_max, limit };
-    let (squares, known) =
-        if D == MANY { group_squares::<V>((&rows[..], of.y), k, Some(limits), squares) } else { (&[][..], &[][..]) };
+    let (squares, known) = if D == MIN_CACHED_DIM {
+        group_squares::<V>((&rows[..], of.y), k, Some(limits), squares)
+    } else {
+        (&[][..], &[][..])
+    };
     for (b, bound) in bounds[..of.y.padded() / TILE].iter().enumerate() {
-        if !(*bound >= limit) || D == MANY && !known[b] {
+        if !(*bound >= limit) || D == MIN_CACHED_DIM && !known[b] {
             continue;
         }
         // TILE is at most four vectors.
@@ -252,7 +255,7 @@ fn fill_group<V: Vector, const D: usize>(
         let mut keep = false;
         for (h, e) in e.iter_mut().enumerate().take(TILE / V::LANES) {
             let j = b * TILE + h * V::LANES;
-            if D == MANY {
+            if D == MIN_CACHED_DIM {
                 for r in 0..ROWS {
                     e[r] = V::load(&squares[b * VALUES + r * TILE + h * V::LANES..]);
                 }
@@ -288,7 +291,7 @@ fn fill_group<V: Vector, const D: usize>(
 /// The tiles of the group that is `k`-th of these rows.
 #[inline(always)]
 pub(crate) fn group_tiles<V: Vector>(
-    anew: Option<Source<'_, V::Scalar>>,
+    anew: Option<TileSource<'_, V::Scalar>>,
     k: usize,
     group: usize,
     tiles: &mut Tiles<V::Scalar>,
@@ -305,7 +308,7 @@ pub(crate) fn group_tiles<V: Vector>(
 
 #[inline(always)]
 pub(crate) fn sweep_body<V: Vector>(
-    anew: Option<Source<'_, V::Scalar>>,
+    anew: Option<TileSource<'_, V::Scalar>>,
     rows: Range<usize>,
     tiles: &mut Tiles<V::Scalar>,
     w: &[V::Scalar],

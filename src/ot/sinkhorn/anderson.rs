@@ -5,22 +5,22 @@ use crate::simd::real::{Real, axpy};
 use crate::simd::{Isa, slices};
 
 /// Steps remembered. 10 and 15 take equally long, 5 takes a third more iterations.
-const MEMORY: usize = 10;
+const DEPTH: usize = 10;
 /// So many good mixed steps one after the other halve the cost of the next rejection. Without, a few of them early in a hard problem
 /// leave it to plain steps for good.
-const FORGIVEN: usize = 4;
+const GOOD_STEPS: usize = 4;
 /// After so many steps with nearly the same residual steps are lengthened, twice each time.
-const STEADY: usize = 3;
+const STEADY_STEPS: usize = 3;
 /// β beyond this is cut back.
-pub(crate) const LARGEST: f64 = 60.0;
+pub(crate) const MAX_SCALING_STEP: f64 = 60.0;
 
 /// Differences of successive iterates and the state of the safeguard.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Mixing<T> {
+pub(crate) struct Anderson<T> {
     /// Differences of β + r, and of r, in a ring.
     points: Vec<Vec<T>>,
     residuals: Vec<Vec<T>>,
-    gram: [[f64; MEMORY]; MEMORY],
+    gram: [[f64; DEPTH]; DEPTH],
     len: usize,
     head: usize,
     accepted: Vec<T>,
@@ -46,12 +46,12 @@ pub(crate) struct Mixing<T> {
     lengthens: bool,
 }
 
-impl<T: Real> Mixing<T> {
+impl<T: Real> Anderson<T> {
     /// Forgets everything; vectors of length m. `lengthens` is for problems that are known to be hard.
     pub fn reset(&mut self, m: usize, lengthens: bool) {
         self.lengthens = lengthens;
         for v in [&mut self.points, &mut self.residuals] {
-            v.resize(MEMORY, vec![]);
+            v.resize(DEPTH, vec![]);
             v.iter_mut().for_each(|v| v.resize(m, T::ZERO));
         }
         self.accepted.resize(m, T::ZERO);
@@ -80,7 +80,7 @@ impl<T: Real> Mixing<T> {
             let slack = T::EPSILON.to_f64() * 2.0;
             let enough = dual >= self.accepted_dual + 0.1 * self.gain - slack;
             let worse = !(enough && (error < 3.0 * self.accepted_error || error > 0.5));
-            if worse || self.age > MEMORY + 5 {
+            if worse || self.age > DEPTH + 5 {
                 if worse {
                     beta.copy_from_slice(&self.accepted);
                     axpy(T::ONE, &self.accepted_residual, beta);
@@ -97,7 +97,7 @@ impl<T: Real> Mixing<T> {
                 return;
             }
             self.good += 1;
-            if self.good == FORGIVEN {
+            if self.good == GOOD_STEPS {
                 (self.good, self.penalty) = (0, (self.penalty / 2).max(2));
             }
         }
@@ -114,9 +114,9 @@ impl<T: Real> Mixing<T> {
         self.gain = crate::simd::real::dot(b, r);
         (self.linked, self.mixed) = (true, false);
         axpy(T::ONE, r, beta);
-        if self.steady >= STEADY {
+        if self.steady >= STEADY_STEPS {
             let longest = r.iter().fold(0.0, |a: f64, r| a.max(r.to_f64().abs()));
-            self.stretch = (2.0 * self.stretch).min(0.5 * LARGEST / longest).max(1.0);
+            self.stretch = (2.0 * self.stretch).min(0.5 * MAX_SCALING_STEP / longest).max(1.0);
             axpy(T::from_f64(self.stretch - 1.0), r, beta);
             (self.len, self.head, self.linked) = (0, 0, false);
             self.mixed = self.stretch > 1.0;
@@ -130,9 +130,9 @@ impl<T: Real> Mixing<T> {
         } else {
             self.stretch = 1.0;
         }
-        if !beta.iter().all(|v| v.to_f64().abs() < LARGEST) {
+        if !beta.iter().all(|v| v.to_f64().abs() < MAX_SCALING_STEP) {
             for ((beta, &p), &r) in beta.iter_mut().zip(&self.accepted).zip(&self.accepted_residual) {
-                *beta = p + T::from_f64(r.to_f64().clamp(-0.5 * LARGEST, 0.5 * LARGEST));
+                *beta = p + T::from_f64(r.to_f64().clamp(-0.5 * MAX_SCALING_STEP, 0.5 * MAX_SCALING_STEP));
             }
             (self.len, self.head, self.linked, self.mixed) = (0, 0, false, false);
         }
@@ -161,18 +161,18 @@ impl<T: Real> Mixing<T> {
             residual[j] = r[j] - self.accepted_residual[j];
             point[j] = beta[j] - self.accepted[j] + residual[j];
         }
-        self.len = (self.len + 1).min(MEMORY);
+        self.len = (self.len + 1).min(DEPTH);
         for k in 0..self.len {
             let value = slices::weighted_dot(isa, b, &self.residuals[k], &self.residuals[self.head]);
             self.gram[k][self.head] = value;
             self.gram[self.head][k] = value;
         }
-        self.head = (self.head + 1) % MEMORY;
+        self.head = (self.head + 1) % DEPTH;
     }
 
     /// β ← β − Σ c_k (differences), c the least-squares fit of r. False if the fit is no good.
     fn mix(&mut self, isa: Isa, b: &[T], beta: &mut [T], r: &[T]) -> bool {
-        let mut c = [0.0; MEMORY];
+        let mut c = [0.0; DEPTH];
         for (k, c) in c.iter_mut().enumerate().take(self.len) {
             *c = slices::weighted_dot(isa, b, &self.residuals[k], r);
         }
@@ -187,8 +187,8 @@ impl<T: Real> Mixing<T> {
 }
 
 /// Solves the leading n × n system by Cholesky, with a small ridge; false if it is not positive.
-fn solve_spd(gram: &[[f64; MEMORY]; MEMORY], n: usize, x: &mut [f64; MEMORY]) -> bool {
-    let mut l = [[0.0; MEMORY]; MEMORY];
+fn solve_spd(gram: &[[f64; DEPTH]; DEPTH], n: usize, x: &mut [f64; DEPTH]) -> bool {
+    let mut l = [[0.0; DEPTH]; DEPTH];
     let ridge = 1e-8 * (0..n).map(|i| gram[i][i]).sum::<f64>() / n as f64;
     for i in 0..n {
         for j in 0..=i {
@@ -226,9 +226,9 @@ mod tests {
 
     #[test]
     fn cholesky_solves_and_refuses() {
-        let mut gram = [[0.0; MEMORY]; MEMORY];
+        let mut gram = [[0.0; DEPTH]; DEPTH];
         (gram[0][0], gram[0][1], gram[1][0], gram[1][1]) = (4.0, 2.0, 2.0, 3.0);
-        let mut x = [0.0; MEMORY];
+        let mut x = [0.0; DEPTH];
         (x[0], x[1]) = (8.0, 8.0);
         assert!(solve_spd(&gram, 2, &mut x));
         assert!((x[0] - 1.0).abs() < 1e-7 && (x[1] - 2.0).abs() < 1e-7);
@@ -245,17 +245,17 @@ mod tests {
         let rate = |j: usize| 1.0 / (1.0 + 3.0 * j as f64);
         let b = vec![1.0 / m as f64; m];
         let mut beta: Vec<f64> = (0..m).map(|j| 1.0 + (j as f64).sin()).collect();
-        let mut mixing = Mixing::default();
-        mixing.reset(m, false);
+        let mut anderson = Anderson::default();
+        anderson.reset(m, false);
         let (mut penalties, mut honest) = (vec![], true);
         for step in 0..40 {
             let r: Vec<f64> = (0..m).map(|j| -rate(j) * beta[j]).collect();
             let dual = -(0..m).map(|j| rate(j) * beta[j] * beta[j]).sum::<f64>();
             // A dual value that fell: three times the step is taken back.
-            honest &= !(mixing.mixed && step < 20 && penalties.last().is_none_or(|&p| p < 16));
-            mixing.step(Isa::best(), &b, &mut beta, &r, 1e-3 / (step + 1) as f64, if honest { dual } else { -1e9 });
+            honest &= !(anderson.mixed && step < 20 && penalties.last().is_none_or(|&p| p < 16));
+            anderson.step(Isa::best(), &b, &mut beta, &r, 1e-3 / (step + 1) as f64, if honest { dual } else { -1e9 });
             honest = true;
-            penalties.push(mixing.penalty);
+            penalties.push(anderson.penalty);
         }
         penalties.dedup();
         assert_eq!(penalties[..6], [2, 4, 8, 16, 8, 4]);
@@ -268,8 +268,8 @@ mod tests {
         let rate = |j: usize| 1.0 - 1.0 / (1.0 + 20.0 * j as f64);
         let b = vec![1.0 / m as f64; m];
         let mut beta: Vec<f64> = (0..m).map(|j| 1.0 + j as f64 / 7.0).collect();
-        let mut mixing = Mixing::default();
-        mixing.reset(m, false);
+        let mut anderson = Anderson::default();
+        anderson.reset(m, false);
         let mut steps = 0;
         loop {
             let r: Vec<f64> = (0..m).map(|j| -(1.0 - rate(j)) * beta[j]).collect();
@@ -279,7 +279,7 @@ mod tests {
             }
             // A concave stand-in for the dual value, largest at the solution.
             let dual = -(0..m).map(|j| (1.0 - rate(j)) * beta[j] * beta[j]).sum::<f64>();
-            mixing.step(Isa::best(), &b, &mut beta, &r, error, dual);
+            anderson.step(Isa::best(), &b, &mut beta, &r, error, dual);
             steps += 1;
             assert!(steps < 100, "not converged, error {error}");
         }

@@ -11,24 +11,24 @@ dispatch! {
     /// (Σ b |2^−r − 1|, largest r), with r ← 0 where b = 0.
     pub(crate) fn column_error<T>(b: &[T], r: &mut [T]) -> (f64, T) = column_error_body;
     /// How far potentials rose that stand on top of others.
-    pub(crate) fn rise<T>(weights: &[T], on_top: &[T]) -> Rise<T> = rise_body;
+    pub(crate) fn drift<T>(weights: &[T], on_top: &[T]) -> Drift<T> = rise_body;
 }
 
 /// A point of less mass than 2^-60 may stay clamped for good, and does not matter.
-pub(crate) const FAINT: f64 = 1e-18;
+pub(crate) const NEGLIGIBLE_MASS: f64 = 1e-18;
 /// A row's δ beyond these: tiles were dropped and entries clamped for δ near 0.
-pub(crate) const LOST: f64 = 30.0;
-pub(crate) const CLAMPED: f64 = -24.0;
+pub(crate) const MAX_BITS: f64 = 30.0;
+pub(crate) const MIN_BITS: f64 = -24.0;
 
 /// Of the points that are not faint.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rise<T> {
+pub(crate) struct Drift<T> {
     /// Σ a 2^δ.
     pub sum: T,
     /// Largest δ.
     pub highest: T,
     /// Mass with δ out of [CLAMPED, LOST], or NaN.
-    pub lost: T,
+    pub underflowed: T,
 }
 
 #[inline(always)]
@@ -64,22 +64,22 @@ fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V
 }
 
 #[inline(always)]
-fn rise_body<V: Vector>(weights: &[V::Scalar], on_top: &[V::Scalar]) -> Rise<V::Scalar> {
+fn rise_body<V: Vector>(weights: &[V::Scalar], on_top: &[V::Scalar]) -> Drift<V::Scalar> {
     let of = |v: f64| V::splat(V::Scalar::from_f64(v));
-    let (zero, faint, least, most) = (of(0.0), of(FAINT), of(CLAMPED), of(LOST));
-    let (mut sum, mut highest, mut lost) = (zero, of(f64::NEG_INFINITY), zero);
+    let (zero, faint, least, most) = (of(0.0), of(NEGLIGIBLE_MASS), of(MIN_BITS), of(MAX_BITS));
+    let (mut sum, mut highest, mut underflowed) = (zero, of(f64::NEG_INFINITY), zero);
     for j in (0..weights.len()).step_by(V::LANES) {
         let (a, d) = (V::load(&weights[j..]), V::load(&on_top[j..]));
         let a = V::select_le(a, faint, zero, a);
         sum = sum.add(V::select_le(a, zero, zero, a.mul(d.exp2())));
         // δ = NaN counts as lost, not here.
         highest = V::select_le(a, zero, of(f64::NEG_INFINITY), d).max(highest);
-        lost = lost.add(V::select_le(least, d, V::select_le(d, most, zero, a), a));
+        underflowed = underflowed.add(V::select_le(least, d, V::select_le(d, most, zero, a), a));
     }
     let mut lanes = [V::Scalar::ZERO; TILE];
     highest.store(&mut lanes);
     let top = lanes[..V::LANES].iter().fold(lanes[0], |a, &b| if b > a { b } else { a });
-    Rise { sum: sum.sum(), highest: top, lost: lost.sum() }
+    Drift { sum: sum.sum(), highest: top, underflowed: underflowed.sum() }
 }
 
 #[cfg(test)]
@@ -99,12 +99,12 @@ mod tests {
                     .map(|i| T::from_f64(if i % 13 == 0 { [31.0, -25.0][i % 2] } else { 5.0 * s.normal() }))
                     .collect();
                 let pairs = || weights.iter().zip(&on_top).map(|(a, d)| (a.to_f64(), d.to_f64()));
-                let kept = || pairs().filter(|(a, _)| *a > FAINT);
-                let found = rise(isa, &weights, &on_top);
+                let kept = || pairs().filter(|(a, _)| *a > NEGLIGIBLE_MASS);
+                let found = drift(isa, &weights, &on_top);
                 let sum: f64 = kept().map(|(a, d)| a * d.exp2()).sum();
-                let lost: f64 = kept().filter(|(_, d)| !(CLAMPED..=LOST).contains(d)).map(|(a, _)| a).sum();
-                assert!(lost > 0.0 && (found.sum.to_f64() / sum - 1.0).abs() < bound);
-                assert!((found.lost.to_f64() / lost - 1.0).abs() < bound);
+                let underflowed: f64 = kept().filter(|(_, d)| !(MIN_BITS..=MAX_BITS).contains(d)).map(|(a, _)| a).sum();
+                assert!(underflowed > 0.0 && (found.sum.to_f64() / sum - 1.0).abs() < bound);
+                assert!((found.underflowed.to_f64() / underflowed - 1.0).abs() < bound);
                 assert_eq!(found.highest.to_f64(), kept().fold(f64::NEG_INFINITY, |top, (_, d)| top.max(d)));
                 let mut r = on_top.clone();
                 let (error, top) = column_error(isa, &weights, &mut r);
@@ -125,11 +125,11 @@ mod tests {
             let mut on_top = [T::ZERO; 16];
             on_top[3] = T::from_f64(f64::NAN);
             let mut weights = [T::ONE; 16];
-            assert_eq!(rise(isa, &weights, &on_top).lost, T::ONE);
+            assert_eq!(drift(isa, &weights, &on_top).underflowed, T::ONE);
             assert!(column_error(isa, &weights, &mut on_top.clone()).0.is_nan());
             weights[3] = T::ZERO;
-            let found = rise(isa, &weights, &on_top);
-            assert_eq!((found.lost, found.sum, found.highest), (T::ZERO, T::from_f64(15.0), T::ZERO));
+            let found = drift(isa, &weights, &on_top);
+            assert_eq!((found.underflowed, found.sum, found.highest), (T::ZERO, T::from_f64(15.0), T::ZERO));
             assert_eq!(column_error(isa, &weights, &mut on_top).0, 0.0);
         }
     }

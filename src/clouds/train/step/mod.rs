@@ -1,7 +1,7 @@
 //! The loss of one step and its gradient (Algorithm 1, lines 4–7; D6–D8).
 
+use super::batch::BatchChunk;
 use super::batch::Earlier;
-use super::batch::Work;
 use super::constraint::Constraint;
 use super::state::{Gradient, State, Visit};
 use super::visits::Visits;
@@ -13,17 +13,17 @@ use crate::clouds::geodesic::networks::Architecture;
 use crate::clouds::geodesic::spectrum::Extreme;
 use crate::clouds::settings::{Sampling, Settings};
 use crate::nn::Jets;
-use crate::ot::{Divergences, Guess, Points, Report, Status, Task};
+use crate::ot::{DivergenceProblem, DivergenceWorkspace, Init, Points, Report, Status};
 use crate::pool::{for_each, join, parallel};
 use crate::rng::{Purpose, Stream, lattice_normals};
 use crate::simd::real::Real;
 
 /// A time is taken to stay where it is if it lies within this part of the last interval.
-const SURE: f64 = 0.8;
+const SURE_FRACTION: f64 = 0.8;
 
 /// One measure of a step.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot<T> {
+pub(crate) struct MeasureBatch<T> {
     pub index: usize,
     /// What the measure counts for in the step: the sum over all visits is that over the measures by their weights, in expectation.
     pub share: f64,
@@ -35,7 +35,7 @@ pub(crate) struct Slot<T> {
     /// The solve at `time` is done.
     solved: bool,
     pub gradient: Vec<T>,
-    solver: Divergences<T>,
+    solver: DivergenceWorkspace<T>,
     pub report: Report,
     pub value: f64,
     pub along: f64,
@@ -43,7 +43,7 @@ pub(crate) struct Slot<T> {
 
 /// What a step saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct StepOutcome {
     /// Mean of S_ε over the measures of the step by what they count for, where it was asked for.
     pub divergence: Option<f64>,
     /// The intersection term I and the orthogonality term O (a sum over the earlier components), without their weights.
@@ -70,9 +70,9 @@ pub struct Outcome {
 
 /// All memory of a step, made once for a component.
 #[derive(Clone, Debug)]
-pub(crate) struct Stepper<T> {
-    pub works: Vec<Work<T>>,
-    pub slots: Vec<Slot<T>>,
+pub(crate) struct CpuTrainer<T> {
+    pub works: Vec<BatchChunk<T>>,
+    pub slots: Vec<MeasureBatch<T>>,
     pub gradient: Gradient<T>,
     constraint: Constraint,
     /// What flows into the smallest and the largest eigenvalue from clipped times.
@@ -86,12 +86,12 @@ pub(crate) struct Stepper<T> {
     visits: Visits,
 }
 
-impl<T: Real> Stepper<T> {
+impl<T: Real> CpuTrainer<T> {
     /// For measures of these weights and so many earlier components.
     pub fn new(architecture: &Architecture, settings: &Settings, weights: &[f64], earlier: usize) -> Self {
         let (m, d) = (settings.batch, architecture.dim());
         let visits = Visits::new(weights, settings.measures);
-        let slot = || Slot {
+        let slot = || MeasureBatch {
             index: 0,
             share: 1.0 / visits.len() as f64,
             y: Points::buffer(m, d),
@@ -101,13 +101,13 @@ impl<T: Real> Stepper<T> {
             end: None,
             solved: false,
             gradient: vec![T::ZERO; m * d],
-            solver: Divergences::default(),
+            solver: DivergenceWorkspace::default(),
             report: Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 },
             value: 0.0,
             along: 0.0,
         };
-        Stepper {
-            works: chunks(architecture, m).into_iter().map(|c| Work::new(c, earlier)).collect(),
+        CpuTrainer {
+            works: chunks(architecture, m).into_iter().map(|c| BatchChunk::new(c, earlier)).collect(),
             slots: (0..visits.len()).map(|_| slot()).collect(),
             gradient: Gradient::new(architecture, weights.len(), visits.len()),
             constraint: Constraint::new(earlier),
@@ -133,7 +133,7 @@ impl<T: Real> Stepper<T> {
         for (slot, (index, share)) in self.slots.iter_mut().zip(self.visits.draw(seed, run, step)) {
             (slot.index, slot.share) = (index, share);
         }
-        let draw_x = |_, Work { chunk, .. }: &mut Work<T>| {
+        let draw_x = |_, BatchChunk { chunk, .. }: &mut BatchChunk<T>| {
             if stratified {
                 let d = data.dim;
                 lattice_normals(&mut Stream::new(seed, Purpose::Reference, [run, at, 0]), chunk.first, d, &mut chunk.x);
@@ -142,7 +142,7 @@ impl<T: Real> Stepper<T> {
                 chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
             }
         };
-        let draw_y = |_, slot: &mut Slot<T>| {
+        let draw_y = |_, slot: &mut MeasureBatch<T>| {
             let source = &data.sources[slot.index];
             let mut stream = Stream::new(seed, Purpose::Measure, [run, at, source.key]);
             if stratified {
@@ -152,25 +152,32 @@ impl<T: Real> Stepper<T> {
             }
             slot.epsilon = data.epsilon(&settings.sinkhorn.epsilon, &slot.y);
         };
-        let Stepper { works, slots, .. } = self;
+        let CpuTrainer { works, slots, .. } = self;
         join(true, || for_each(works, true, draw_x), || for_each(slots, true, draw_y));
     }
 
     /// The gradient at the present draw; `value` asks for the divergence itself too.
-    pub fn gradient(&mut self, state: &State<T>, earlier: &[Earlier<T>], settings: &Settings, value: bool) -> Outcome {
+    pub fn gradient(
+        &mut self,
+        state: &State<T>,
+        earlier: &[Earlier<T>],
+        settings: &Settings,
+        value: bool,
+    ) -> StepOutcome {
         let geodesic = &state.geodesic;
         let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
 
         // A time well inside the last interval is hardly ever clipped: its solve need not wait for this interval, and keeps
         // company with the Hessians. On one worker those are cheaper right after the forward pass.
-        let sure = |t: f64| parallel() && SURE * self.last.0 < t && t < SURE * self.last.1;
+        let sure = |t: f64| parallel() && SURE_FRACTION * self.last.0 < t && t < SURE_FRACTION * self.last.1;
         for slot in &mut self.slots {
             slot.time = state.times[slot.index];
             slot.solved = sure(slot.time);
         }
         let ahead = self.slots.iter().any(|slot| slot.solved);
         // u_k = φ(x_k), v_k = ∇f(u_k), the Hessians and their extreme eigenvalues.
-        let spectrum = |work: &mut Work<T>| work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
+        let spectrum =
+            |work: &mut BatchChunk<T>| work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
         for_each(&mut self.works, true, |_, work| {
             work.forward(geodesic, earlier);
             if !ahead {
@@ -178,9 +185,9 @@ impl<T: Real> Stepper<T> {
             }
         });
         if ahead {
-            let Stepper { works, slots, .. } = self;
+            let CpuTrainer { works, slots, .. } = self;
             slots.iter_mut().filter(|slot| slot.solved).for_each(|slot| slot.place(works));
-            let solve = |_, slot: &mut Slot<T>| {
+            let solve = |_, slot: &mut MeasureBatch<T>| {
                 if slot.solved {
                     slot.solve(settings, value);
                 }
@@ -238,7 +245,7 @@ impl<T: Real> Stepper<T> {
         let Gradient { phi, f, times, .. } = &self.gradient;
         finite &= all_finite(phi) && all_finite(f) && times.iter().all(|t| t.is_finite());
         let reports = || self.slots.iter().map(|s| s.report);
-        Outcome {
+        StepOutcome {
             divergence: value.then(|| self.slots.iter().map(|s| s.share * s.value).sum::<f64>()),
             intersection: self.constraint.intersection,
             orthogonality: self.constraint.orthogonality(),
@@ -262,7 +269,7 @@ impl<T: Real> Stepper<T> {
         }
         let (architecture, parameters) = (&state.geodesic.architecture, &state.geodesic.f);
         let d = architecture.dim();
-        let Stepper { works, jets, d_eigen, pulls, into, .. } = self;
+        let CpuTrainer { works, jets, d_eigen, pulls, into, .. } = self;
         let (low, high) = extremes(works);
         for ((at, &factor), pull) in [low, high].into_iter().zip(&*into).zip(pulls) {
             if factor == 0.0 {
@@ -280,7 +287,7 @@ impl<T: Real> Stepper<T> {
     /// Cotangents on u and v, then both networks backward.
     fn backward(&mut self, state: &State<T>, settings: &Settings) {
         let d = state.geodesic.architecture.dim();
-        let Stepper { works, slots, constraint, pulls, gradient, d_eigen, .. } = self;
+        let CpuTrainer { works, slots, constraint, pulls, gradient, d_eigen, .. } = self;
         let (slots, pulls, constraint) = (&*slots, &*pulls, &*constraint);
         for_each(works, true, |_, work| {
             cotangents(work, slots, constraint, settings);
@@ -302,14 +309,19 @@ impl<T: Real> Stepper<T> {
     /// Cotangents on u and v of the last gradient, before the backward passes.
     #[cfg(all(test, feature = "cuda"))]
     pub fn cotangents(&mut self, settings: &Settings) {
-        let Stepper { works, slots, constraint, .. } = self;
+        let CpuTrainer { works, slots, constraint, .. } = self;
         works.iter_mut().for_each(|work| cotangents(work, slots, constraint, settings));
     }
 }
 
 /// Cotangents on u and v of all terms of the loss, without what comes through the eigenvalues.
-fn cotangents<T: Real>(work: &mut Work<T>, slots: &[Slot<T>], constraint: &Constraint, settings: &Settings) {
-    let Work { chunk, earlier, gap, .. } = work;
+fn cotangents<T: Real>(
+    work: &mut BatchChunk<T>,
+    slots: &[MeasureBatch<T>],
+    constraint: &Constraint,
+    settings: &Settings,
+) {
+    let BatchChunk { chunk, earlier, gap, .. } = work;
     let d = chunk.u.len() / chunk.rows;
     let at = chunk.first * d..(chunk.first + chunk.rows) * d;
     chunk.bar_u.fill(T::ZERO);
@@ -328,9 +340,9 @@ fn all_finite<T: Real>(values: &[T]) -> bool {
 }
 
 /// The chunks' smallest and largest eigenvalues.
-pub(crate) fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
+pub(crate) fn extremes<T>(works: &[BatchChunk<T>]) -> (&Extreme, &Extreme) {
     let (mut low, mut high) = (&works[0].spectrum.low, &works[0].spectrum.high);
-    for Work { spectrum, .. } in &works[1..] {
+    for BatchChunk { spectrum, .. } in &works[1..] {
         // NaN wins, and stays.
         if spectrum.low.value < low.value || spectrum.low.value.is_nan() {
             low = &spectrum.low;
@@ -343,7 +355,7 @@ pub(crate) fn extremes<T>(works: &[Work<T>]) -> (&Extreme, &Extreme) {
 }
 
 /// Σ ⟨G_k, v_k⟩.
-fn along<T: Real>(gradient: &[T], works: &[Work<T>]) -> f64 {
+fn along<T: Real>(gradient: &[T], works: &[BatchChunk<T>]) -> f64 {
     let part = |Chunk { first, v, rows, .. }: &Chunk<T>| {
         let d = v.len() / rows;
         crate::simd::real::dot(&gradient[first * d..][..v.len()], v)
@@ -351,12 +363,12 @@ fn along<T: Real>(gradient: &[T], works: &[Work<T>]) -> f64 {
     works.iter().map(|w| part(&w.chunk)).sum()
 }
 
-impl<T: Real> Slot<T> {
+impl<T: Real> MeasureBatch<T> {
     /// z_k = u_k + t' v_k.
-    fn place(&mut self, works: &[Work<T>]) {
+    fn place(&mut self, works: &[BatchChunk<T>]) {
         let t = T::from_f64(self.time);
         let d = self.y.dim();
-        for Work { chunk, .. } in works {
+        for BatchChunk { chunk, .. } in works {
             let z = &mut self.z.coords_mut()[chunk.first * d..][..chunk.rows * d];
             for ((z, &u), &v) in z.iter_mut().zip(&chunk.u).zip(&chunk.v) {
                 *z = u + t * v;
@@ -366,7 +378,7 @@ impl<T: Real> Slot<T> {
 
     fn solve(&mut self, settings: &Settings, value: bool) {
         let (x, y, epsilon) = (&self.z, &self.y, self.epsilon);
-        let task = Task { x, y, epsilon, settings: &settings.sinkhorn, start: Guess::Coarse };
+        let task = DivergenceProblem { x, y, epsilon, settings: &settings.sinkhorn, start: Init::Multiscale };
         if value {
             self.report = self.solver.all(task, &mut self.gradient);
             let ot = self.solver.value();

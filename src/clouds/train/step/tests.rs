@@ -12,7 +12,7 @@ fn tight() -> Sinkhorn {
     Sinkhorn { tolerance: 1e-12, max_iterations: 20_000, ..Sinkhorn::default() }
 }
 
-impl<T: Real> Stepper<T> {
+impl<T: Real> CpuTrainer<T> {
     /// A draw by hand: one batch of ρ, and for each slot a measure, its points and ε.
     fn set(&mut self, x: &[T], slots: &[(usize, &[T], f64)]) {
         let d = self.slots[0].y.dim();
@@ -31,7 +31,7 @@ struct Case {
     settings: Settings,
     state: State<f64>,
     earlier: Vec<Earlier<f64>>,
-    stepper: Stepper<f64>,
+    stepper: CpuTrainer<f64>,
 }
 
 fn network(golden: &Value, which: &str) -> Mlp {
@@ -67,7 +67,7 @@ fn golden_case(golden: &Value, case: &Value) -> Case {
     let everything = Interval { low: -1e9, high: 1e9, low_slope: 0.0, high_slope: 0.0 };
     let first = Earlier { geodesic: geodesic("first_phi", "first_f"), interval: everything };
     let earlier = if second { vec![first] } else { vec![] };
-    let mut stepper = Stepper::new(&architecture, &settings, &vec![1.0; times.len()], earlier.len());
+    let mut stepper = CpuTrainer::new(&architecture, &settings, &vec![1.0; times.len()], earlier.len());
     let epsilon = golden["epsilon"].as_f64().unwrap();
     let index = case["index"].as_u64().unwrap() as usize;
     stepper.set(&floats(&golden["x"]), &[(index, &floats(&golden["y"]), epsilon)]);
@@ -148,7 +148,7 @@ fn residual_case(earlier: usize, orthogonality: Orthogonality, far: bool, activa
     let old: Vec<Earlier<f64>> = (0..earlier).map(|_| Earlier { geodesic: random(), interval: everything }).collect();
     let n = 4;
     let state = State::new(geodesic, vec![50.0, 0.2, -50.0, 0.1], [0.15, if far { 60.0 } else { 0.1 }]);
-    let mut stepper = Stepper::new(&architecture, &settings, &vec![1.0; n], earlier);
+    let mut stepper = CpuTrainer::new(&architecture, &settings, &vec![1.0; n], earlier);
     let mut stream = Stream::new(6, Purpose::Reference, [0; 3]);
     let mut cloud = |shift: f64| -> Vec<f64> { (0..150 * d).map(|_| shift + stream.normal()).collect() };
     let (x, y) = (cloud(0.0), [cloud(0.5), cloud(-1.0), cloud(0.2)]);
@@ -299,7 +299,7 @@ fn single_precision_follows_double() {
     let state = State::new(cast(&case.state.geodesic), case.state.times.clone(), case.state.meeting);
     let earlier: Vec<Earlier<f32>> =
         case.earlier.iter().map(|e| Earlier { geodesic: cast(&e.geodesic), interval: e.interval }).collect();
-    let mut single = Stepper::<f32>::new(&state.geodesic.architecture, &settings, &[1.0; 4], 1);
+    let mut single = CpuTrainer::<f32>::new(&state.geodesic.architecture, &settings, &[1.0; 4], 1);
     let x: Vec<f64> = double.works.iter().flat_map(|w| w.chunk.x.clone()).collect();
     let slots: Vec<(usize, Vec<f32>, f64)> =
         double.slots.iter().map(|s| (s.index, crate::simd::real::cast(s.y.coords()), s.epsilon)).collect();

@@ -81,7 +81,7 @@ fn architecture(case: &Case) -> Architecture {
 
 fn prepare(case: &Case) -> Prepared {
     let emulator = session(case.order);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let architecture = architecture(case);
     let mut stream = Stream::new(5, Purpose::Initialisation, [case.d as u32, case.rows as u32, 0]);
     let settings = Settings { initial_variance: 1.0, ..Settings::fast() };
@@ -146,7 +146,7 @@ fn points_and_velocities() {
 #[test]
 fn activations_of_one_unit() {
     let _emulator = session(Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let x: Vec<f32> = [-60.0, -9.0, -1.0, -1e-3, 0.0, 1e-3, 0.7, 9.0, 60.0, f32::NAN].to_vec();
     for activation in [Relu, Elu, Softplus, Tanh] {
         // f = σ(u), φ = id.
@@ -189,7 +189,7 @@ fn extreme_eigenvalues() {
 
 /// For d up to the number of Lanczos steps, which then reach the ends of the spectrum as the direct way does.
 fn check_extremes(p: &Prepared, d: usize, tolerance: f64) {
-    assert!(d <= LANCZOS);
+    assert!(d <= LANCZOS_STEPS);
     let got = p.networks.device.download(&p.networks.extremes).unwrap();
     let u = p.read(&p.networks.u);
     let hessians = p.gather(|c| &c.hessians);
@@ -241,7 +241,7 @@ fn a_row_that_is_not_a_number_wins() {
 #[test]
 fn layers_too_wide_are_refused() {
     let _emulator = session(Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let problem = Networks::new(&device, &architecture(&case(2, &[20_000], Elu, true, 1, Forward)), 4).err().unwrap();
     assert!(problem.to_string().contains("20000 units"), "{problem}");
 }

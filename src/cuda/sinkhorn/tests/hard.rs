@@ -21,7 +21,7 @@ pub(super) fn solve(
     kept: Option<&[f32]>,
     resident: u32,
 ) -> Solved {
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let Epsilon::Fixed(epsilon) = settings.epsilon else { panic!("a fixed ε") };
     let size = Size { pairs: 1, n: x.len() / d, m: y.len() / d, d };
     let mut solver = Solver::new(&device, size, settings).unwrap();

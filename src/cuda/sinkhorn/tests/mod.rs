@@ -82,7 +82,7 @@ fn potentials_agree(found: &Divergence<f32>, expected: &Divergence<f64>, within:
 fn all_sizes_and_dimensions_against_the_cpu() {
     use Weights::{Random, Uniform, Zeros};
     let emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     for (k, (n, m, d, weights, epsilon, tolerance)) in [
         (1, 1, 1, Uniform, 0.1, 1e-3),
         (1, 9, 2, Random, 0.2, 1e-5),
@@ -115,7 +115,7 @@ fn all_sizes_and_dimensions_against_the_cpu() {
 #[test]
 fn hard_clouds_against_the_cpu() {
     let _emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let points = |x: &[f64], d| {
         let narrow: Vec<f32> = x.iter().map(|&v| v as f32).collect();
         (Points::uniform(&narrow, d).unwrap(), Points::uniform(x, d).unwrap())
@@ -143,7 +143,7 @@ type Pair = (Points<f32>, Points<f32>, f64);
 
 /// Solves several pairs in one launch: (gradients, what was found, potentials).
 fn together(
-    device: &Device,
+    device: &CudaDevice,
     pairs: &[Pair],
     settings: &Sinkhorn,
     resident: Option<u32>,
@@ -175,7 +175,7 @@ fn together(
 #[test]
 fn problems_of_a_launch_do_not_touch_each_other() {
     let emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let of = |k: u32| cloud(k, 20, 3, 0.0, 1.0, Weights::Zeros).0;
     let to = |k: u32| cloud(k, 27, 3, 0.5, 1.0 + f64::from(k) / 10.0, Weights::Random).0;
     let pairs: Vec<_> = (0..3).map(|k| (of(k), to(10 + k), 0.2 + 0.2 * f64::from(k))).collect();
@@ -197,7 +197,7 @@ fn problems_of_a_launch_do_not_touch_each_other() {
 #[test]
 fn reports_are_true() {
     let _emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let (x, y) = (cloud(6, 20, 1, 0.0, 1.0, Weights::Uniform).0, cloud(7, 30, 1, 1.0, 0.5, Weights::Uniform).0);
     for max_iterations in [1, 3, 7] {
         let settings = Sinkhorn { max_iterations, ..settings(1e-3, 1e-6) };
@@ -229,7 +229,7 @@ fn reports_are_true() {
 #[test]
 fn kept_starts_and_recorded_solves() {
     let emulator = session(Order::Forward);
-    let device = Device::open(0).unwrap();
+    let device = CudaDevice::open(0).unwrap();
     let size = Size { pairs: 2, n: 24, m: 17, d: 2 };
     let mut solver = Solver::new(&device, size, &settings(1.0, 1e-4)).unwrap();
     let coords = |seed: u32, n: usize| -> Vec<f32> {
@@ -261,7 +261,7 @@ fn kept_starts_and_recorded_solves() {
     solver.gradient(sharp, Start::Given, &mut gradient.as_view_mut()).unwrap();
     assert!(solver.found().unwrap().iter().all(|f| f.report.status == Status::Converged), "{:?}", solver.found());
     assert!(relative(&device.download(&gradient).unwrap(), &expected) < 1e-3);
-    let record = |_: &Device| solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut());
+    let record = |_: &CudaDevice| solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut());
     let mut recorded = Graph::capture(&device, record).unwrap();
 
     let others = (coords(40, 24), [0.6, 0.4]);

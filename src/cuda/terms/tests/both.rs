@@ -1,8 +1,8 @@
 //! Both engines with one training: the device gets u, v, eigenvalues and gradients of the divergence from the CPU's step.
 
 use super::*;
-use crate::clouds::shared::{Data, Earlier, End, Interval, Slot, Stepper, extremes};
-use crate::clouds::{Architecture, Geodesic, Outcome, State};
+use crate::clouds::shared::{CpuTrainer, Data, Earlier, End, Interval, MeasureBatch, extremes};
+use crate::clouds::{Architecture, Geodesic, State, StepOutcome};
 use crate::cuda::draw::tests::data;
 use crate::cuda::draw::{Sampler, Sources};
 use crate::nn::step_and_floor;
@@ -34,8 +34,8 @@ pub(super) struct Both {
     pub steps: usize,
     pub state: State<f32>,
     pub earlier: Vec<Earlier<f32>>,
-    pub stepper: Stepper<f32>,
-    pub device: Device,
+    pub stepper: CpuTrainer<f32>,
+    pub device: CudaDevice,
     pub sampler: Sampler,
     pub terms: Terms,
     pub x: Buffer<f32>,
@@ -61,7 +61,7 @@ pub(super) struct Given {
 
 impl Given {
     /// The numbers of another step in the same buffers.
-    pub fn set(&mut self, other: &Given, device: &Device) {
+    pub fn set(&mut self, other: &Given, device: &CudaDevice) {
         let pairs = [
             (&other.u, &mut self.u),
             (&other.v, &mut self.v),
@@ -106,13 +106,13 @@ impl Both {
         let times = (0..n).map(|i| ((i * 7 % 11) as f64 - 5.0) / 60.0).collect();
         let state = State::new(geodesic, times, [0.3, 0.05]);
         let data = data(n, d);
-        let device = Device::open(0).unwrap();
+        let device = CudaDevice::open(0).unwrap();
         let steps = 40;
         let progress = Progress::new(&device, &state, 0, capacity).unwrap();
-        let tie = Tie { earlier: earlier.len(), first: interval.ends() };
+        let tie = ConstraintResiduals { earlier: earlier.len(), first: interval.ends() };
         let sources = Sources::new(&device, &data, &settings.sinkhorn.epsilon).unwrap();
         Both {
-            stepper: Stepper::new(&architecture, &settings, &vec![1.0; n], earlier.len()),
+            stepper: CpuTrainer::new(&architecture, &settings, &vec![1.0; n], earlier.len()),
             sampler: Sampler::new(&device, &sources, &settings, 2).unwrap(),
             terms: Terms::new(&device, &settings, n, d, tie).unwrap(),
             x: device.zeros(settings.batch * d).unwrap(),
@@ -146,7 +146,7 @@ impl Both {
     }
 
     /// The CPU's step as far as its gradient, copied to the device, and the device's draw.
-    pub fn compute(&mut self, step: usize) -> (Given, Outcome) {
+    pub fn compute(&mut self, step: usize) -> (Given, StepOutcome) {
         let Both { settings, data, state, earlier, stepper, .. } = self;
         stepper.draw(data, settings, 2, step);
         let outcome = stepper.gradient(state, earlier, settings, true);
@@ -186,7 +186,7 @@ impl Both {
 
     /// One whole step of both engines. Sums are of f64 over the same f32 numbers: they agree to 1e-12, and times with them;
     /// what is f32 on both sides to 1e-6.
-    pub fn step(&mut self, step: usize, what: &str) -> Outcome {
+    pub fn step(&mut self, step: usize, what: &str) -> StepOutcome {
         let (given, outcome) = self.compute(step);
         self.enqueue(&given, true);
         self.compare(step, &outcome, &format!("{what}, step {step}"));
@@ -203,16 +203,16 @@ impl Both {
     }
 
     /// Takes the CPU's update and compares everything.
-    pub fn compare(&mut self, step: usize, outcome: &Outcome, what: &str) {
+    pub fn compare(&mut self, step: usize, outcome: &StepOutcome, what: &str) {
         self.compare_terms(outcome, what);
         self.compare_update(step, outcome, what);
     }
 
-    fn compare_terms(&mut self, outcome: &Outcome, what: &str) {
+    fn compare_terms(&mut self, outcome: &StepOutcome, what: &str) {
         let s = &self.device;
         self.stepper.cotangents(&self.settings);
         let (slots, t) = (&self.stepper.slots, &self.terms);
-        let of = |f: &dyn Fn(&Slot<f32>) -> f64| slots.iter().map(f).collect::<Vec<_>>();
+        let of = |f: &dyn Fn(&MeasureBatch<f32>) -> f64| slots.iter().map(f).collect::<Vec<_>>();
         close(&self.read(&t.slot_time), &of(&|s| s.time), 1e-10, what);
         let ends: Vec<i32> = slots.iter().map(|s| end_number(s.end)).collect();
         assert_eq!(s.download(&t.slot_end).unwrap(), ends, "{what}");
@@ -232,7 +232,7 @@ impl Both {
         close(&self.read32(&self.bar_v), &bar(&|w| works[w].chunk.bar_v.clone()), 1e-6, &format!("{what}: bar_v"));
     }
 
-    fn compare_update(&mut self, step: usize, outcome: &Outcome, what: &str) {
+    fn compare_update(&mut self, step: usize, outcome: &StepOutcome, what: &str) {
         let rate = self.settings.rate_at(step, self.steps);
         let mut free = self.state.clone();
         free.update(&Settings { gauge: false, ..self.settings.clone() }, rate, &mut self.stepper.gradient.clone());
@@ -263,7 +263,7 @@ impl Both {
         ] {
             close(&[a], &[b], 1e-12, &format!("{what}: outcome"));
         }
-        let same = Outcome {
+        let same = StepOutcome {
             divergence: got.divergence,
             intersection: got.intersection,
             orthogonality: got.orthogonality,

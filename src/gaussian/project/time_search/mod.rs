@@ -9,9 +9,9 @@ use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
 
 /// Points of the global search.
-const NODES: usize = 13;
+const GRID_NODES: usize = 13;
 /// Newton steps.
-const STEPS: usize = 60;
+const NEWTON_STEPS: usize = 60;
 
 /// Memory for the projection of measures on lines, and the view from one measure on one line.
 pub(crate) struct Projector {
@@ -86,7 +86,7 @@ impl Projector {
         let mut t = within(from, low, high);
         let mut before = f64::INFINITY;
         let mut fallback = t;
-        for _ in 0..STEPS {
+        for _ in 0..NEWTON_STEPS {
             let jet = self.jet(t);
             let value = self.value(t, jet.f);
             if value > before + 1e-14 * self.size * self.size {
@@ -118,12 +118,12 @@ impl Projector {
         let (middle, half) = (0.5 * (left + right), 0.5 * (right - left));
         let node = |k: usize| match k {
             0 => left,
-            _ if k == NODES - 1 => right,
-            _ => middle - half * (std::f64::consts::PI * k as f64 / (NODES - 1) as f64).cos(),
+            _ if k == GRID_NODES - 1 => right,
+            _ => middle - half * (std::f64::consts::PI * k as f64 / (GRID_NODES - 1) as f64).cos(),
         };
         let mut best = (f64::INFINITY, left);
         let mut last: Option<(f64, f64)> = None;
-        for k in 0..NODES {
+        for k in 0..GRID_NODES {
             let t = node(k);
             let jet = self.jet(t);
             let slope = self.x2 * t + self.c - jet.first;
@@ -151,7 +151,7 @@ impl Projector {
     fn root(&mut self, mut low: f64, mut high: f64) -> f64 {
         let tolerance = 1e-13 * self.size / self.x2.sqrt();
         let mut t = 0.5 * (low + high);
-        for _ in 0..STEPS {
+        for _ in 0..NEWTON_STEPS {
             let jet = self.jet(t);
             let slope = self.x2 * t + self.c - jet.first;
             if slope < 0.0 {

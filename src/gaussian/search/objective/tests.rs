@@ -5,7 +5,7 @@ use crate::gaussian::gaussians::Gaussians;
 use crate::gaussian::geometry::coordinates::Coordinates;
 use crate::gaussian::geometry::geodesic::{Geodesic, symmetric_lift};
 use crate::gaussian::preprocess::Data;
-use crate::gaussian::search::parametrization::{Across, Chart};
+use crate::gaussian::search::parametrization::{Across, Parametrization};
 use crate::gaussian::settings::Degenerate;
 use crate::linalg::gram;
 use crate::rng::{Purpose, Stream};
@@ -56,7 +56,7 @@ fn clipped(line: &Geodesic, times: &[f64]) -> usize {
 }
 
 /// The largest relative error of the pulled-back gradient, and how many times were clipped.
-fn error(data: &Data, chart: &Chart, z: &[f64]) -> (f64, usize) {
+fn error(data: &Data, chart: &Parametrization, z: &[f64]) -> (f64, usize) {
     let value = |z: &[f64]| {
         let mut times = vec![0.0; data.len()];
         evaluate(data, &data.factors, &chart.line(z), &mut times, Times::Search).cost
@@ -94,7 +94,7 @@ fn gradients_in_every_chart() {
                 let line = case.line(stretch, [1.0, 0.7, 0.5, 0.3, 0.2, 0.1][seed as usize % 6]);
                 let q = d * (d + 1) / 2 + case.data.m;
 
-                let free = Chart::Free { at: Coordinates::new(&line.a, d), base: line.clone() };
+                let free = Parametrization::Free { at: Coordinates::new(&line.a, d), base: line.clone() };
                 let direction = free.direction(&line);
                 let mut z = free.origin(&direction);
                 z.iter_mut().zip(case.normals(2 * q)).for_each(|(z, e)| *z += 0.05 * e);
@@ -108,8 +108,12 @@ fn gradients_in_every_chart() {
                 let (low, high) = line.interval();
                 let (low, high) = (low.max(-2.0), high.min(2.0));
                 let (middle, half) = (0.45 * (low + high), 0.45 * (high - low));
-                let across =
-                    Chart::Across(Across { at: Coordinates::new(&line.a, d), first: line.clone(), middle, half });
+                let across = Parametrization::Across(Across {
+                    at: Coordinates::new(&line.a, d),
+                    first: line.clone(),
+                    middle,
+                    half,
+                });
                 let mut z = across.origin(&case.normals(q));
                 z[0] += 0.3;
                 let other = across.line(&z);
@@ -124,7 +128,8 @@ fn gradients_in_every_chart() {
                 let size = dot(&unit, &unit).sqrt();
                 unit.iter_mut().for_each(|u| *u /= size);
                 let earlier = vec![unit];
-                let through = Chart::Through { at: Coordinates::new(&line.a, d), base: line.clone(), earlier };
+                let through =
+                    Parametrization::Through { at: Coordinates::new(&line.a, d), base: line.clone(), earlier };
                 let z = case.normals(q);
                 let (off, clip) = error(&case.data, &through, &z);
                 assert!(off < 1e-7, "through, d {d} means {means} seed {seed}: {off:e}, {clip} clipped");

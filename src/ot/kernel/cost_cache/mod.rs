@@ -8,11 +8,11 @@ use crate::simd::{TILE, Vector};
 
 /// Dimensions from here on have distances computed apart from the exponentials. Below, computing them anew is as fast as
 /// reading them.
-pub(crate) const MANY: usize = 8;
+pub(crate) const MIN_CACHED_DIM: usize = 8;
 
 /// Squared distances between a range of rows and all columns.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Squares<T> {
+pub(crate) struct CostCache<T> {
     /// [`VALUES`] of each tile, all tiles of a group of rows, group after group; one group alone where they are not kept.
     values: Aligned<T>,
     known: Vec<bool>,
@@ -21,10 +21,10 @@ pub(crate) struct Squares<T> {
     kept: bool,
 }
 
-impl<T: Real> Squares<T> {
+impl<T: Real> CostCache<T> {
     /// Forgets what is known. Pages that are never written cost nothing.
     pub fn set(&mut self, groups: usize, wide: usize, d: usize, kept: bool) {
-        let groups = match (d < MANY, kept) {
+        let groups = match (d < MIN_CACHED_DIM, kept) {
             (true, _) => 0,
             (false, true) => groups,
             (false, false) => 1,
@@ -65,10 +65,10 @@ pub(crate) fn group_squares<'a, V: Vector>(
     (rows, y): (&[V::Scalar], &Cloud<V::Scalar>),
     k: usize,
     limits: Option<Limits<'_, V::Scalar>>,
-    squares: &'a mut Squares<V::Scalar>,
+    squares: &'a mut CostCache<V::Scalar>,
 ) -> (&'a [V::Scalar], &'a [bool]) {
     let first = squares.place(k);
-    let Squares { values, known, wide, kept } = squares;
+    let CostCache { values, known, wide, kept } = squares;
     let known = &mut known[first..first + *wide];
     let values = &mut values[first * VALUES..(first + *wide) * VALUES];
     if !*kept {

@@ -1,11 +1,11 @@
 //! Kept distances against naive ones, and all that reads them against what computes them anew.
 
 use super::*;
-use crate::ot::kernel::cost_rows::{Rows, read_row};
-use crate::ot::kernel::tiled_kernel::Kernel;
+use crate::ot::kernel::cost_rows::{CachedRows, read_row};
+use crate::ot::kernel::tiled_kernel::TiledKernel;
 use crate::ot::kernel::tiles::Kind;
 use crate::ot::sinkhorn::problem::tests::cloud;
-use crate::ot::sinkhorn::problem::{Pair, Problem};
+use crate::ot::sinkhorn::problem::{Pair, SinkhornProblem};
 use crate::simd::{Isa, padded};
 
 const SIZES: [(usize, usize); 8] = [(1, 1), (3, 17), (4, 16), (15, 33), (17, 15), (5, 130), (130, 7), (131, 127)];
@@ -17,12 +17,12 @@ fn budgets<T: Real>(n: usize, m: usize) -> [usize; 2] {
 }
 
 /// Reads a row through a vector of one instruction set.
-fn row<T: Real>(from: Rows<'_, T>, i: usize, block: &mut [T], out: &mut [T]) {
+fn row<T: Real>(from: CachedRows<'_, T>, i: usize, block: &mut [T], out: &mut [T]) {
     read_row::<T::Portable>(from, i, true, block, out);
 }
 
 fn rows_are_true<T: Real>(bound: f64) {
-    let mut kernel = Kernel::<T>::default();
+    let mut kernel = TiledKernel::<T>::default();
     for (n, m) in SIZES.into_iter().rev() {
         for d in [8, 17, 64] {
             let (x, y) = (cloud::<T>(1, n, d, 4, 1.5), cloud::<T>(2, m, d, 6, 1.5));
@@ -60,7 +60,7 @@ fn rows_of_both_sides_against_naive_distances() {
 fn only_where_they_fit_and_are_asked_for_again() {
     let (x, y) = (cloud::<f32>(1, 40, 9, 4, 1.5), cloud::<f32>(2, 50, 9, 6, 1.5));
     let [small, large] = budgets::<f32>(40, 50);
-    let mut kernel = Kernel::default();
+    let mut kernel = TiledKernel::default();
     for (memory, kept) in [(large, true), (large - 1, false), (small, false)] {
         kernel.set(&x, &y, memory, Kind::Cross);
         assert_eq!(kernel.squares(Isa::best(), (&x, &y), false).is_some(), kept, "{memory}");
@@ -83,7 +83,7 @@ fn same_bits<T: Real>() {
             let (x, y) = (cloud::<T>(3, n, d, 5, scale), cloud::<T>(4, m, d, 7, scale));
             for isa in Isa::available() {
                 let pair = Pair { isa, x: &x, y: &y };
-                let [mut kept, mut anew] = [Problem::<T>::default(), Problem::default()];
+                let [mut kept, mut anew] = [SinkhornProblem::<T>::default(), SinkhornProblem::default()];
                 let [small, large] = budgets::<T>(n, m);
                 kept.set(pair, large, Kind::Cross);
                 anew.set(pair, small, Kind::Cross);

@@ -3,12 +3,14 @@
 //! budget of memory, else computed anew in each pass, group of rows by group of rows.
 
 use super::apply::moment_rows;
-use super::boxes::Boxes;
+use super::boxes::BoundingBoxes;
 use super::cloud::{Cloud, ROWS, VALUES};
-use super::cost_cache::MANY;
-use super::cost_rows::Rows;
-use super::row_parts::{PARTS, WORTH, part};
-use super::tiles::{Exponents, Kind, Source, Tiles, all_squares, build_rows, count_rows, patch_rows, sweep_rows, tiny};
+use super::cost_cache::MIN_CACHED_DIM;
+use super::cost_rows::CachedRows;
+use super::row_parts::{MIN_PARALLEL_ENTRIES, ROW_PARTS, part};
+use super::tiles::{
+    Exponents, Kind, TileSource, Tiles, all_squares, build_rows, count_rows, patch_rows, sweep_rows, tiny,
+};
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
 use crate::simd::{Isa, TILE, slices};
@@ -16,10 +18,10 @@ use std::ops::Range;
 
 /// The kernel of a pair of clouds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kernel<T> {
-    parts: [Tiles<T>; PARTS],
-    x_boxes: Boxes<T>,
-    y_boxes: Boxes<T>,
+pub(crate) struct TiledKernel<T> {
+    parts: [Tiles<T>; ROW_PARTS],
+    x_boxes: BoundingBoxes<T>,
+    y_boxes: BoundingBoxes<T>,
     g_max: Vec<T>,
     kind: Kind,
     /// Tiles that may be stored.
@@ -35,7 +37,7 @@ pub(crate) struct Kernel<T> {
     turned: Vec<T>,
 }
 
-impl<T: Real> Kernel<T> {
+impl<T: Real> TiledKernel<T> {
     /// New clouds, the bytes that may be taken, and which entries there are.
     pub fn set(&mut self, x: &Cloud<T>, y: &Cloud<T>, memory: usize, kind: Kind) {
         self.x_boxes.set(x, ROWS);
@@ -45,9 +47,9 @@ impl<T: Real> Kernel<T> {
         let columns = y.padded() / TILE;
         let all = self.tiles(x, y, 0..x.n);
         // Entries come first. A symmetric kernel is built once as a rule, and asks for no distance again.
-        let kept = kind == Kind::Cross && x.d >= MANY && 2 * all <= self.budget;
+        let kept = kind == Kind::Cross && x.d >= MIN_CACHED_DIM && 2 * all <= self.budget;
         (self.kept, self.complete) = (kept, false);
-        for k in 0..PARTS {
+        for k in 0..ROW_PARTS {
             let rows = part(x.n, k);
             // Where all fit there is room for all, so that no later solve allocates; else for one group.
             let room = if all <= self.budget { self.tiles(x, y, rows.clone()) } else { columns };
@@ -70,16 +72,18 @@ impl<T: Real> Kernel<T> {
     }
 
     /// All squared distances, where they are kept: rows of x, or `turned`, of y.
-    pub fn squares(&mut self, isa: Isa, (x, y): (&Cloud<T>, &Cloud<T>), turned: bool) -> Option<Rows<'_, T>> {
+    pub fn squares(&mut self, isa: Isa, (x, y): (&Cloud<T>, &Cloud<T>), turned: bool) -> Option<CachedRows<'_, T>> {
         if !self.kept {
             return None;
         }
         if !self.complete {
             let n = x.n;
-            crate::pool::for_each(&mut self.parts, n * y.n >= WORTH, |k, t| all_squares(isa, x, y, part(n, k), t));
+            crate::pool::for_each(&mut self.parts, n * y.n >= MIN_PARALLEL_ENTRIES, |k, t| {
+                all_squares(isa, x, y, part(n, k), t)
+            });
             self.complete = true;
         }
-        Some(Rows::new(&self.parts, x.n, turned))
+        Some(CachedRows::new(&self.parts, x.n, turned))
     }
 
     /// Numbers that a reader of rows of y needs beside the row, for n points of x.
@@ -94,9 +98,9 @@ impl<T: Real> Kernel<T> {
         self.g_max.extend(of.g.chunks(TILE).map(|t| t.iter().fold(minus_infinity, |a, &v| if v > a { v } else { a })));
         self.g_max.resize(self.y_boxes.padded, minus_infinity);
         let all = self.tiles(of.x, of.y, 0..of.x.n);
-        let Kernel { parts, x_boxes, y_boxes, g_max, kind, budget, stored, .. } = self;
-        let (n, from) = (of.x.n, Source { of, x_boxes, y_boxes, g_max, kind: *kind });
-        let worth = n * of.y.n >= WORTH;
+        let TiledKernel { parts, x_boxes, y_boxes, g_max, kind, budget, stored, .. } = self;
+        let (n, from) = (of.x.n, TileSource { of, x_boxes, y_boxes, g_max, kind: *kind });
+        let worth = n * of.y.n >= MIN_PARALLEL_ENTRIES;
         *stored = all <= *budget || {
             crate::pool::for_each(parts, worth, |k, tiles| count_rows(isa, from, part(n, k), tiles));
             let fits = parts.iter().map(|tiles| tiles.count).sum::<usize>() <= *budget;
@@ -114,8 +118,8 @@ impl<T: Real> Kernel<T> {
 
     /// Takes new potentials of the `changed` rows, ascending; those of the columns are the ones it was built from.
     pub fn patch(&mut self, isa: Isa, of: Exponents<'_, T>, changed: &[u32]) {
-        let Kernel { parts, x_boxes, y_boxes, g_max, kind, stored, .. } = self;
-        let from = Source { of, x_boxes, y_boxes, g_max, kind: *kind };
+        let TiledKernel { parts, x_boxes, y_boxes, g_max, kind, stored, .. } = self;
+        let from = TileSource { of, x_boxes, y_boxes, g_max, kind: *kind };
         if *stored && !parts.iter_mut().enumerate().all(|(k, t)| patch_rows(isa, from, part(of.x.n, k), changed, t)) {
             self.build(isa, of);
         }
@@ -125,10 +129,10 @@ impl<T: Real> Kernel<T> {
     /// what was built from.
     pub fn sweep(&mut self, isa: Isa, of: Exponents<'_, T>, w: &[T], row_sums: &mut [T], columns: &mut [T]) {
         debug_assert!(self.kind == Kind::Cross);
-        let Kernel { parts, x_boxes, y_boxes, g_max, kind, stored, .. } = self;
-        let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max, kind: *kind });
+        let TiledKernel { parts, x_boxes, y_boxes, g_max, kind, stored, .. } = self;
+        let anew = (!*stored).then_some(TileSource { of, x_boxes, y_boxes, g_max, kind: *kind });
         let (n, a) = (of.x.n, &of.x.weights);
-        crate::pool::for_each(parts, n * w.len() >= WORTH, |k, tiles| {
+        crate::pool::for_each(parts, n * w.len() >= MIN_PARALLEL_ENTRIES, |k, tiles| {
             let rows = part(n, k);
             sweep_rows(isa, anew, rows.clone(), tiles, w, &a[rows.start..]);
         });
@@ -144,15 +148,15 @@ impl<T: Real> Kernel<T> {
 
     /// `row_sums` = K w; and, if `means` is not empty, the means of the y_j under K_ij w_j (n × d).
     pub fn means(&mut self, isa: Isa, of: Exponents<'_, T>, w: &[T], row_sums: &mut [T], means: &mut [T]) {
-        let Kernel { parts, x_boxes, y_boxes, g_max, kind, stored, ws, turned, .. } = self;
-        let anew = (!*stored).then_some(Source { of, x_boxes, y_boxes, g_max, kind: *kind });
+        let TiledKernel { parts, x_boxes, y_boxes, g_max, kind, stored, ws, turned, .. } = self;
+        let anew = (!*stored).then_some(TileSource { of, x_boxes, y_boxes, g_max, kind: *kind });
         let (n, m, both) = (of.x.n, w.len(), *kind == Kind::Symmetric);
         let d = if means.is_empty() { 0 } else { of.y.d };
         ws.set_len((d + 1) * m);
         ws[..m].copy_from_slice(w);
         (0..d).for_each(|k| slices::mul(isa, &mut ws[(k + 1) * m..(k + 2) * m], w, of.y.axis(k)));
         let ws = &ws[..];
-        crate::pool::for_each(parts, n * m >= WORTH, |k, tiles| {
+        crate::pool::for_each(parts, n * m >= MIN_PARALLEL_ENTRIES, |k, tiles| {
             moment_rows(isa, anew, both, part(n, k), tiles, ws, m);
         });
         turned.clear();

@@ -87,7 +87,7 @@ where
     Lanes<T, true>: Vector<Scalar = T>,
 {
     // One kernel for all: what an earlier, larger problem left must not show.
-    let (mut kernel, mut tiles) = (Kernel::<T>::default(), Tiles::default());
+    let (mut kernel, mut tiles) = (TiledKernel::<T>::default(), Tiles::default());
     let (mut dropped, mut anew) = (false, false);
     for (n, m) in SIZES.into_iter().rev() {
         for d in [1, 3, 17, 40] {
@@ -124,7 +124,7 @@ where
             let g_max = [g_max, vec![T::from_f64(f64::NEG_INFINITY); TILE]].concat();
             let (x_boxes, y_boxes) = (&kernel.x_boxes, &kernel.y_boxes);
             let of = Exponents { x, y, f, g };
-            let from = Source { of, x_boxes, y_boxes, g_max: &g_max, kind: Kind::Cross };
+            let from = TileSource { of, x_boxes, y_boxes, g_max: &g_max, kind: Kind::Cross };
             tiles.reserve(n, d, n.div_ceil(ROWS) * m.div_ceil(TILE));
             tiles.squares.set(n.div_ceil(ROWS), m.div_ceil(TILE), d, n > TILE);
             build_body::<Lanes<T, true>>(from, 0..n, &mut tiles);
@@ -154,7 +154,7 @@ fn symmetric_kernels<T: Real>()
 where
     Lanes<T, true>: Vector<Scalar = T>,
 {
-    let (mut kernel, mut cross) = (Kernel::<T>::default(), Kernel::default());
+    let (mut kernel, mut cross) = (TiledKernel::<T>::default(), TiledKernel::default());
     let (mut dropped, mut anew) = (false, false);
     for n in [130, 64, 33, 17, 16, 15, 4, 1] {
         for d in [1, 2, 3, 4, 17, 40] {
@@ -221,7 +221,7 @@ where
                 f.chunks(TILE).map(|t| t.iter().fold(t[0], |a, &v| if v > a { v } else { a })).collect();
             let g_max = [g_max, vec![T::from_f64(f64::NEG_INFINITY); TILE]].concat();
             let (x_boxes, y_boxes) = (&kernel.x_boxes, &kernel.y_boxes);
-            let from = Source { of, x_boxes, y_boxes, g_max: &g_max, kind: Kind::Symmetric };
+            let from = TileSource { of, x_boxes, y_boxes, g_max: &g_max, kind: Kind::Symmetric };
             let mut tiles = Tiles::default();
             tiles.reserve(n, d, n.div_ceil(ROWS) * n.div_ceil(TILE));
             tiles.squares.set(n.div_ceil(ROWS), n.div_ceil(TILE), d, false);
@@ -256,7 +256,7 @@ fn changed_rows_are_patched() {
         let all = 33 * 9 * VALUES * size_of::<f64>();
         for isa in Isa::available() {
             for memory in [2 * all, all, all / 2, 1] {
-                let (mut patched, mut built) = (Kernel::default(), Kernel::default());
+                let (mut patched, mut built) = (TiledKernel::default(), TiledKernel::default());
                 let mut results = vec![];
                 for (kernel, first) in [(&mut patched, &off), (&mut built, f)] {
                     kernel.set(x, y, memory, Kind::Cross);
@@ -278,7 +278,7 @@ fn changed_rows_are_patched() {
 #[test]
 fn boxes_are_tight() {
     let cloud = cloud::<f32>(37, 2, 24);
-    let mut boxes = Boxes::default();
+    let mut boxes = BoundingBoxes::default();
     boxes.set(&cloud, ROWS);
     for k in 0..2 {
         for (b, points) in cloud.axis(k)[..37].chunks(ROWS).enumerate() {
@@ -293,7 +293,7 @@ fn boxes_are_tight() {
 fn far_exponents_are_clamped() {
     let twin = Twin::<f32>::new(17, 15, 2);
     let f: Vec<f32> = twin.f.iter().map(|f| f + 500.0).collect();
-    let mut kernel = Kernel::default();
+    let mut kernel = TiledKernel::default();
     kernel.set(&twin.x, &twin.y, 1 << 20, Kind::Cross);
     let of = Exponents { x: &twin.x, y: &twin.y, f: &f, g: &twin.g };
     kernel.build(Isa::best(), of);

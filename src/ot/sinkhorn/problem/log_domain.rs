@@ -1,16 +1,16 @@
 //! Exact updates in the log domain: starts, and what saves rows and columns that the tiles have lost.
 
-use super::{Pair, Problem, Storage, exponents};
+use super::{Pair, SinkhornProblem, Storage, exponents};
 use crate::ot::kernel::cloud::Cloud;
 use crate::ot::kernel::softmin::{Side, softmin, softmin_rows};
-use crate::ot::sinkhorn::vector_ops::{CLAMPED, LOST};
+use crate::ot::sinkhorn::vector_ops::{MAX_BITS, MIN_BITS};
 use crate::simd::Isa;
 use crate::simd::real::Real;
 
 /// Lost rows and columns are rescued one by one if they are no more than this share (one in FEW) of the smaller cloud.
-const FEW: usize = 4;
+const MIN_POINTS_PER_RECOVERY: usize = 4;
 
-impl<T: Real> Problem<T> {
+impl<T: Real> SinkhornProblem<T> {
     /// F ← exact rows for G, by a softmin that nothing can underflow.
     pub(crate) fn update_f(&mut self, pair: Pair<'_, T>) {
         let Pair { isa, x, y } = pair;
@@ -29,7 +29,7 @@ impl<T: Real> Problem<T> {
         self.close(pair);
     }
 
-    /// [`Problem::update_g`] that leaves the softmin where there is no mass.
+    /// [`SinkhornProblem::update_g`] that leaves the softmin where there is no mass.
     pub(crate) fn update_g_open(&mut self, pair: Pair<'_, T>) {
         let Pair { isa, x, y } = pair;
         let n = x.padded();
@@ -51,7 +51,7 @@ impl<T: Real> Problem<T> {
     }
 
     /// Starts from the potentials of another problem between `coarse` clouds: each side reads the other's.
-    pub fn start_from(&mut self, pair: Pair<'_, T>, coarse: Pair<'_, T>, from: &Problem<T>, factor: f64) {
+    pub fn start_from(&mut self, pair: Pair<'_, T>, coarse: Pair<'_, T>, from: &SinkhornProblem<T>, factor: f64) {
         let (mut f, mut g) = (std::mem::take(&mut self.f), std::mem::take(&mut self.g));
         self.read(pair.isa, pair.x, coarse.y, &from.g, factor, &mut f);
         self.read(pair.isa, pair.y, coarse.x, &from.f, factor, &mut g);
@@ -76,19 +76,21 @@ impl<T: Real> Problem<T> {
 
     /// After a sweep at β that lost rows or columns: gives those rows, then those columns, an exact update in the log domain,
     /// and the kernel what changed. False, and nothing done, if they are too many for this to pay.
-    pub fn rescue(&mut self, pair: Pair<'_, T>, beta: &mut [T], r: &[T]) -> bool {
+    pub fn recover(&mut self, pair: Pair<'_, T>, beta: &mut [T], r: &[T]) -> bool {
         let Pair { isa, x, y } = pair;
-        let bad_column = |r: T| !(r.to_f64() <= LOST);
-        self.lost.clear();
-        self.lost.extend((0..x.n as u32).filter(|&i| !(CLAMPED..=LOST).contains(&self.df[i as usize].to_f64())));
+        let bad_column = |r: T| !(r.to_f64() <= MAX_BITS);
+        self.underflowed.clear();
+        self.underflowed
+            .extend((0..x.n as u32).filter(|&i| !(MIN_BITS..=MAX_BITS).contains(&self.df[i as usize].to_f64())));
         let columns = r[..y.n].iter().filter(|r| bad_column(**r)).count();
-        if self.storage != Storage::Tiled || FEW * (self.lost.len() + columns) > x.n.min(y.n) {
+        if self.storage != Storage::Tiled || MIN_POINTS_PER_RECOVERY * (self.underflowed.len() + columns) > x.n.min(y.n)
+        {
             return false;
         }
         if columns > 0 {
             self.absorb(pair, beta);
         }
-        let Problem { f, g, df, columns: zeros, w, parts, lost, .. } = self;
+        let SinkhornProblem { f, g, df, columns: zeros, w, parts, underflowed, .. } = self;
         let (n, m) = (x.padded(), y.padded());
         zeros.fill(T::ZERO);
         df.fill(T::ZERO);
@@ -96,11 +98,11 @@ impl<T: Real> Problem<T> {
         buffer.set_len(n.max(m) + x.d);
         w.iter_mut().zip(&y.log_weights).zip(&*beta).for_each(|((w, &l), &b)| *w = l + b);
         let (sx, sy) = (Side { cloud: x, potential: df }, Side { cloud: y, potential: g });
-        for i in lost.iter().map(|&i| i as usize) {
+        for i in underflowed.iter().map(|&i| i as usize) {
             softmin_rows(isa, sx, sy, None, &w[..m], i..i + 1, &mut f[i..i + 1], &mut [], buffer);
         }
         if columns == 0 {
-            self.kernel.patch(isa, exponents(pair, self.kind, f, g), lost);
+            self.kernel.patch(isa, exponents(pair, self.kind, f, g), underflowed);
             return true;
         }
         w[..n].copy_from_slice(&x.log_weights);

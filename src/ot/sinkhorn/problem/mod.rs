@@ -2,11 +2,11 @@
 //! them, and what one iteration makes of it. `P_ij = a_i b_j 2^(F_i + δ_i + G_j + β_j − |x_i − y_j|²)`.
 
 use self::product::product_means;
-use super::vector_ops::{FAINT, Rise, column_error, minus_log2, rise, scaled_weights};
+use super::vector_ops::{Drift, NEGLIGIBLE_MASS, column_error, drift, minus_log2, scaled_weights};
 use crate::ot::kernel::cloud::Cloud;
-use crate::ot::kernel::row_parts::PARTS;
-use crate::ot::kernel::softmin::{Part, Side, softmin};
-use crate::ot::kernel::tiled_kernel::Kernel;
+use crate::ot::kernel::row_parts::ROW_PARTS;
+use crate::ot::kernel::softmin::{Side, SoftminBuffer, softmin};
+use crate::ot::kernel::tiled_kernel::TiledKernel;
 use crate::ot::kernel::tiles::{Exponents, Kind, cut};
 use crate::simd::Isa;
 use crate::simd::aligned::Aligned;
@@ -49,18 +49,18 @@ pub(crate) struct Sweep {
     /// Dual value over ε ln 2, relative to the absorbed potentials.
     pub dual: f64,
     /// Twice the mass that dropped tiles may hold, and that of rows with clamped entries. As good as an error of the rows.
-    pub unsure: f64,
+    pub truncation_bound: f64,
     /// So much has been dropped, perhaps, that the tiles must be built anew.
-    pub stale: bool,
+    pub needs_rebuild: bool,
     /// A column or a row received so little mass, or a row so much, that the stored kernel cannot tell its update.
-    pub lost: bool,
+    pub underflowed: bool,
 }
 
 /// Of a row or a column no more than this share may be dropped.
-const LARGEST: f64 = 1.0 / 16.0;
+const MAX_DROPPED_SHARE: f64 = 1.0 / 16.0;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Problem<T> {
+pub(crate) struct SinkhornProblem<T> {
     pub storage: Storage,
     /// Absorbed potentials, padded; −∞ on padding, and in G where there is no mass.
     pub f: Vec<T>,
@@ -71,9 +71,9 @@ pub(crate) struct Problem<T> {
     columns: Aligned<T>,
     kind: Kind,
     /// Rows that a sweep lost.
-    lost: Vec<u32>,
-    kernel: Kernel<T>,
-    parts: [Part<T>; PARTS],
+    underflowed: Vec<u32>,
+    kernel: TiledKernel<T>,
+    parts: [SoftminBuffer<T>; ROW_PARTS],
 }
 
 /// A point without mass has a potential F, and no other point looks at its column: a symmetric kernel may hold it.
@@ -83,16 +83,16 @@ fn exponents<'a, T>(pair: Pair<'a, T>, kind: Kind, f: &'a [T], g: &'a [T]) -> Ex
 
 /// Twice the mass that dropped tiles may hold, and whether it is so much, beside the error of the iteration, that they must be
 /// built anew. Their entries are a_i b_j 2^(e + δ_i + β_j) with e below the cut.
-fn dropped<T: Real>(rows: Rise<T>, columns: Rise<T>, error: f64) -> (f64, bool) {
+fn dropped<T: Real>(rows: Drift<T>, columns: Drift<T>, error: f64) -> (f64, bool) {
     let (a, b) = (rows.sum.to_f64(), columns.sum.to_f64());
     let cut = cut::<T>().exp2();
-    let unsure = 2.0 * (cut * a * b).min(1.0);
+    let truncation_bound = 2.0 * (cut * a * b).min(1.0);
     let largest = cut * (rows.highest.to_f64().exp2() * b).max(columns.highest.to_f64().exp2() * a);
     // New tiles drop 2^(cut + 1), or a little more while rows are not exact.
-    (unsure, unsure > (0.25 * error).max(32.0 * cut) || largest > LARGEST)
+    (truncation_bound, truncation_bound > (0.25 * error).max(32.0 * cut) || largest > MAX_DROPPED_SHARE)
 }
 
-impl<T: Real> Problem<T> {
+impl<T: Real> SinkhornProblem<T> {
     /// Sizes for a pair, and F = G = 0. What is stored may take `memory` bytes; with 0, all is streamed. A symmetric
     /// problem, of a cloud with itself, has F = G and β alone.
     pub fn set(&mut self, pair: Pair<'_, T>, memory: usize, kind: Kind) {
@@ -109,8 +109,8 @@ impl<T: Real> Problem<T> {
         }
         self.columns.zero(m);
         self.w.zero(n.max(m));
-        self.lost.clear();
-        self.lost.reserve(n);
+        self.underflowed.clear();
+        self.underflowed.reserve(n);
         if self.storage == Storage::Tiled {
             self.kernel.set(pair.x, pair.y, memory, kind);
         } else {
@@ -166,7 +166,7 @@ impl<T: Real> Problem<T> {
         finite(&self.f, &pair.x.weights) && finite(&self.g, &pair.y.weights)
     }
 
-    /// To be called after F or G changed and before [`Problem::sweep`].
+    /// To be called after F or G changed and before [`SinkhornProblem::sweep`].
     pub fn build(&mut self, pair: Pair<'_, T>) {
         if self.storage == Storage::Tiled {
             self.kernel.build(pair.isa, exponents(pair, self.kind, &self.f, &self.g));
@@ -207,15 +207,16 @@ impl<T: Real> Problem<T> {
         let (error, top) = column_error(isa, &y.weights, r);
         let dual = dot(&y.weights, beta) + dot(&x.weights, &self.df);
         let limit = if T::EPSILON.to_f64() > 1e-10 { 90.0 } else { 900.0 };
-        let mut sweep = Sweep { error, unsure: 0.0, stale: false, dual, lost: top.to_f64() > limit };
+        let mut sweep =
+            Sweep { error, truncation_bound: 0.0, needs_rebuild: false, dual, underflowed: top.to_f64() > limit };
         if self.storage == Storage::Product && !self.is_finite(pair) {
             sweep.error = f64::NAN;
         }
         if self.storage == Storage::Tiled {
-            let rows = rise(isa, &x.weights, &self.df);
-            (sweep.unsure, sweep.stale) = dropped(rows, rise(isa, &y.weights, beta), error);
-            sweep.unsure += 2.0 * rows.lost.to_f64();
-            sweep.lost |= !(rows.lost <= T::ZERO);
+            let rows = drift(isa, &x.weights, &self.df);
+            (sweep.truncation_bound, sweep.needs_rebuild) = dropped(rows, drift(isa, &y.weights, beta), error);
+            sweep.truncation_bound += 2.0 * rows.underflowed.to_f64();
+            sweep.underflowed |= !(rows.underflowed <= T::ZERO);
         }
         sweep
     }
@@ -247,7 +248,7 @@ impl<T: Real> Problem<T> {
         }
     }
 
-    /// What β is worth in a symmetric problem, after [`Problem::rows`] at it: L1 error of the marginals, and of these what
+    /// What β is worth in a symmetric problem, after [`SinkhornProblem::rows`] at it: L1 error of the marginals, and of these what
     /// dropped tiles may hold; whether they must be built anew.
     pub fn own_error(&mut self, pair: Pair<'_, T>, beta: &[T]) -> (f64, bool) {
         let weights = &pair.x.weights;
@@ -256,9 +257,9 @@ impl<T: Real> Problem<T> {
         if self.storage != Storage::Tiled {
             return (error, false);
         }
-        let rows = rise(pair.isa, weights, &self.df);
-        let (unsure, stale) = dropped(rows, rise(pair.isa, weights, beta), error);
-        (error + unsure, stale)
+        let rows = drift(pair.isa, weights, &self.df);
+        let (truncation_bound, needs_rebuild) = dropped(rows, drift(pair.isa, weights, beta), error);
+        (error + truncation_bound, needs_rebuild)
     }
 
     /// F ← F + δ, G ← G + β, β ← 0: the same plan with nothing on top of the kernel.
@@ -281,7 +282,7 @@ impl<T: Real> Problem<T> {
     /// (F + δ, G + β) by position; where there is no mass, G is the softmin that extends it.
     pub fn potentials(&mut self, pair: Pair<'_, T>, beta: &mut [T]) -> (&[T], &[T]) {
         self.absorb(pair, beta);
-        if pair.x.weights[..pair.x.n].iter().any(|a| a.to_f64() <= FAINT) {
+        if pair.x.weights[..pair.x.n].iter().any(|a| a.to_f64() <= NEGLIGIBLE_MASS) {
             self.update_f(pair);
         }
         let mut extended = std::mem::take(&mut self.g);

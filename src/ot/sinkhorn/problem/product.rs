@@ -1,10 +1,10 @@
 //! Problems with one point on a side: the plan is a ⊗ b at every ε, and no exponent rounds it.
 
-use super::{Pair, Problem};
+use super::{Pair, SinkhornProblem};
 use crate::ot::kernel::cloud::Cloud;
 use crate::simd::real::{Real, dot};
 
-impl<T: Real> Problem<T> {
+impl<T: Real> SinkhornProblem<T> {
     /// F_i + G_j = |x_i − y_j|², with 0 for the single point.
     pub(crate) fn product(&mut self, pair: Pair<'_, T>) {
         let Pair { x, y, .. } = pair;

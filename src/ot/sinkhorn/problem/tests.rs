@@ -58,7 +58,7 @@ fn sweeps<T: Real>(n: usize, m: usize, d: usize, bound: f64) {
         for memory in [1 << 24, 1, 0] {
             let pair = Pair { isa, x: &x, y: &y };
             let what = |kind: &str| format!("{kind} of {isa:?} {memory} {} {n} {m} {d}", T::NAME);
-            let mut problem = Problem::<T>::default();
+            let mut problem = SinkhornProblem::<T>::default();
             problem.set(pair, memory, Kind::Cross);
             problem.relax(pair);
             problem.build(pair);
@@ -71,7 +71,7 @@ fn sweeps<T: Real>(n: usize, m: usize, d: usize, bound: f64) {
             close(&what("r"), &r[..m], &exact.residual, bound);
             assert!(r[m..].iter().all(|&r| r == T::ZERO));
             close(&what("error, dual"), &[sweep.error, sweep.dual], &[exact.error, exact.dual], bound);
-            assert!(sweep.unsure < 1e-6 && !sweep.lost && !sweep.stale, "{}", what("sweep"));
+            assert!(sweep.truncation_bound < 1e-6 && !sweep.underflowed && !sweep.needs_rebuild, "{}", what("sweep"));
             problem.rows(pair, &beta, &mut means);
             close(&what("δ alone"), &problem.df[..n], &exact.delta, bound);
             close(&what("mean"), &means, &exact.means, 10.0 * bound);
@@ -104,14 +104,14 @@ fn stored_and_streamed_sweeps_against_the_dense_one() {
 fn rows_out_of_reach_are_noticed() {
     let (x, y) = (cloud::<f32>(3, 40, 3, 100, 2.0), cloud::<f32>(4, 50, 3, 100, 2.0));
     let pair = Pair { isa: Isa::best(), x: &x, y: &y };
-    let mut problem = Problem::default();
+    let mut problem = SinkhornProblem::default();
     problem.set(pair, 1 << 24, Kind::Cross);
     problem.relax(pair);
     let f = problem.f.clone();
     let (beta, mut r) = (vec![0.0; y.padded()], vec![0.0; y.padded()]);
     let all = 2.0 * f64::from(x.weights[7]);
     // Twice the mass that is unsure, at least and at most.
-    for (off, lost, stale, least, most) in [
+    for (off, underflowed, needs_rebuild, least, most) in [
         (0.0, false, false, 0.0, 1e-7),
         (-7.0, false, false, 0.0, 1e-6),
         (-12.0, false, false, 1e-7, 1e-4),
@@ -123,14 +123,14 @@ fn rows_out_of_reach_are_noticed() {
         problem.f[7] += off;
         problem.build(pair);
         let sweep = problem.sweep(pair, &beta, &mut r);
-        assert!((sweep.lost, sweep.stale) == (lost, stale), "{off}: {sweep:?}");
-        assert!((least..=most).contains(&sweep.unsure), "{off}: {sweep:?}");
+        assert!((sweep.underflowed, sweep.needs_rebuild) == (underflowed, needs_rebuild), "{off}: {sweep:?}");
+        assert!((least..=most).contains(&sweep.truncation_bound), "{off}: {sweep:?}");
         assert!(problem.is_finite(pair));
     }
     problem.relax(pair);
     problem.build(pair);
     let sweep = problem.sweep(pair, &beta, &mut r);
-    assert!(sweep.unsure < 1e-7 && !sweep.lost && !sweep.stale);
+    assert!(sweep.truncation_bound < 1e-7 && !sweep.underflowed && !sweep.needs_rebuild);
     problem.f[7] = f32::NAN;
     assert!(!problem.is_finite(pair));
 }
@@ -141,11 +141,11 @@ fn rows_out_of_reach_are_noticed() {
 fn dropped_mass_is_bounded() {
     let (x, y) = (cloud::<f64>(6, 200, 3, 100, 6.0), cloud::<f64>(7, 190, 3, 100, 6.0));
     let pair = Pair { isa: Isa::best(), x: &x, y: &y };
-    let mut problem = Problem::default();
+    let mut problem = SinkhornProblem::default();
     problem.set(pair, 1 << 24, Kind::Cross);
     problem.relax(pair);
     problem.build(pair);
-    let (mut bounded, mut stale) = (0, 0);
+    let (mut bounded, mut needs_rebuild) = (0, 0);
     let mut r = vec![0.0; y.padded()];
     for (seed, scale) in (0..60).zip([4.0, 16.0, 40.0].into_iter().cycle()) {
         let mut s = Stream::new(seed, Purpose::Sample, [8, 0, 3]);
@@ -155,11 +155,11 @@ fn dropped_mass_is_bounded() {
         let exact = dense(pair, &problem.f, &problem.g, &beta);
         // Rows of the dense plan are exact; in the tiles they lack what was dropped.
         let missing: f64 = (0..x.n).map(|i| x.weights[i] * (1.0 - (exact.delta[i] - problem.df[i]).exp2())).sum();
-        assert!(missing.abs() <= 0.5 * sweep.unsure + 1e-12, "{missing} {sweep:?}");
-        bounded += usize::from(!sweep.stale);
-        stale += usize::from(sweep.stale);
+        assert!(missing.abs() <= 0.5 * sweep.truncation_bound + 1e-12, "{missing} {sweep:?}");
+        bounded += usize::from(!sweep.needs_rebuild);
+        needs_rebuild += usize::from(sweep.needs_rebuild);
     }
-    assert!(bounded > 10 && stale > 10, "{bounded} {stale}");
+    assert!(bounded > 10 && needs_rebuild > 10, "{bounded} {needs_rebuild}");
 }
 
 /// Few lost rows and columns get what exact updates in the log domain give, and nothing else moves; too many are refused.
@@ -167,7 +167,7 @@ fn dropped_mass_is_bounded() {
 fn few_lost_rows_and_columns_are_rescued() {
     let (x, y) = (cloud::<f64>(3, 40, 3, 100, 2.0), cloud::<f64>(4, 50, 3, 100, 2.0));
     let pair = Pair { isa: Isa::best(), x: &x, y: &y };
-    let mut problem = Problem::default();
+    let mut problem = SinkhornProblem::default();
     problem.set(pair, 1 << 24, Kind::Cross);
     problem.relax(pair);
     let mut r = vec![0.0; y.padded()];
@@ -187,9 +187,9 @@ fn few_lost_rows_and_columns_are_rescued() {
         columns.iter().for_each(|&j| problem.g[j] -= 2000.0);
         problem.build(pair);
         let mut beta = zero.clone();
-        assert!(problem.sweep(pair, &beta, &mut r).lost);
+        assert!(problem.sweep(pair, &beta, &mut r).underflowed);
         let before = (problem.f.clone(), problem.g.clone());
-        assert_eq!(problem.rescue(pair, &mut beta, &r), saved, "{rows:?} {columns:?}");
+        assert_eq!(problem.recover(pair, &mut beta, &r), saved, "{rows:?} {columns:?}");
         if !saved {
             assert!(before == (problem.f.clone(), problem.g.clone()) && beta == zero);
             continue;
@@ -214,7 +214,7 @@ fn few_lost_rows_and_columns_are_rescued() {
         }
         // The kernel has been told.
         let sweep = problem.sweep(pair, &beta, &mut r);
-        assert!(!sweep.lost && sweep.unsure < 1e-15);
+        assert!(!sweep.underflowed && sweep.truncation_bound < 1e-15);
         let again = (problem.df.clone(), r.clone());
         problem.build(pair);
         problem.sweep(pair, &beta, &mut r);
@@ -230,7 +230,7 @@ fn one_point_on_a_side() {
         let (x, y) = (cloud::<f64>(1, n, 3, 4, 1.5), cloud::<f64>(2, m, 3, 6, 1.5));
         let pair = Pair { isa: Isa::best(), x: &x, y: &y };
         for memory in [1 << 24, 1, 0] {
-            let mut problem = Problem::default();
+            let mut problem = SinkhornProblem::default();
             problem.set(pair, memory, Kind::Cross);
             problem.relax(pair);
             problem.build(pair);

@@ -16,18 +16,18 @@ pub(crate) struct Stop {
 const PATIENCE: usize = 32;
 /// Unless the error is below this share of a point's mass: then every point has found its place, and the rest is as a rule a matter
 /// of rates.
-pub(crate) const NOTICED: f64 = 0.25;
+pub(crate) const SETTLED_SHARE: f64 = 0.25;
 /// And even then it gets nowhere after so many iterations more: masses that leak between points that have found their places go
 /// down as 1/k, where mixing has nothing to fit.
-const LONGER: usize = 128;
+const EXTRA_PATIENCE: usize = 128;
 /// Iterations that must be left for annealing.
-const ROOM: usize = 64;
+const MIN_ITERATIONS_LEFT: usize = 64;
 /// Iterations after which an error that has not fallen by a tenth does not fall any more.
-const STUCK: usize = 64;
+const ROUNDING_WINDOW: usize = 64;
 
 /// Notices a solve that gets nowhere.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct StallDetector {
     least: f64,
     due: usize,
     patience: usize,
@@ -38,25 +38,37 @@ pub(crate) struct Watch {
     pub lengthens: bool,
 }
 
-impl Watch {
+impl StallDetector {
     /// Of a start that may be no good.
     pub fn new<T: Real>(pair: Pair<'_, T>) -> Self {
-        Watch { due: PATIENCE, patience: PATIENCE, noticed: NOTICED * point_mass(pair), ..Watch::off() }
+        StallDetector {
+            due: PATIENCE,
+            patience: PATIENCE,
+            noticed: SETTLED_SHARE * point_mass(pair),
+            ..StallDetector::off()
+        }
     }
 
     /// Of a solve that goes on to its end in any case.
     pub fn off() -> Self {
-        Watch { least: f64::INFINITY, due: usize::MAX, patience: 0, noticed: 0.0, gave_up: false, lengthens: false }
+        StallDetector {
+            least: f64::INFINITY,
+            due: usize::MAX,
+            patience: 0,
+            noticed: 0.0,
+            gave_up: false,
+            lengthens: false,
+        }
     }
 
     /// Of a problem of which a plain solve has got nowhere.
     pub fn hard() -> Self {
-        Watch { lengthens: true, ..Watch::off() }
+        StallDetector { lengthens: true, ..StallDetector::off() }
     }
 
     /// Of the last solve of an annealed problem, where something else can be done.
     pub fn last() -> Self {
-        Watch { due: LONGER, patience: LONGER, ..Watch::hard() }
+        StallDetector { due: EXTRA_PATIENCE, patience: EXTRA_PATIENCE, ..StallDetector::hard() }
     }
 
     /// After an iteration: it is time for something else.
@@ -68,8 +80,8 @@ impl Watch {
             (self.least, self.due) = (report.marginal_error, report.iterations + self.patience);
         }
         self.gave_up = report.iterations >= self.due
-            && (report.marginal_error > self.noticed || report.iterations >= self.due + LONGER)
-            && report.iterations + ROOM <= stop.max_iterations;
+            && (report.marginal_error > self.noticed || report.iterations >= self.due + EXTRA_PATIENCE)
+            && report.iterations + MIN_ITERATIONS_LEFT <= stop.max_iterations;
         self.gave_up
     }
 }
@@ -81,14 +93,14 @@ pub(crate) fn point_mass<T: Real>(pair: Pair<'_, T>) -> f64 {
 
 /// Notices an error that does not fall any more.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Floor {
+pub(crate) struct RoundingFloor {
     least: f64,
     since: usize,
 }
 
-impl Floor {
+impl RoundingFloor {
     pub fn new() -> Self {
-        Floor { least: f64::INFINITY, since: 0 }
+        RoundingFloor { least: f64::INFINITY, since: 0 }
     }
 
     /// After an iteration: the error has long been where it is, and this is no more than `rounding` explains.
@@ -96,6 +108,6 @@ impl Floor {
         if report.marginal_error < 0.9 * self.least {
             (self.least, self.since) = (report.marginal_error, report.iterations);
         }
-        report.iterations >= self.since + STUCK && report.marginal_error <= rounding()
+        report.iterations >= self.since + ROUNDING_WINDOW && report.marginal_error <= rounding()
     }
 }

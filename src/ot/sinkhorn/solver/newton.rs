@@ -18,19 +18,19 @@ use crate::simd::real::Real;
 use std::f64::consts::LN_2;
 
 /// Most points on either side: a step factorises a matrix of as many columns.
-const MOST: usize = 512;
+const MAX_POINTS: usize = 512;
 /// Entries below this share of a row are no part of the curvature.
-const NEGLIGIBLE: f64 = 1e-17;
+const NEGLIGIBLE_SHARE: f64 = 1e-17;
 /// The largest change of a potential in a first step, in bits. Parts of a plan that do not see each other may be thousands apart: it is
 /// raised where a step was good.
-const LONGEST: f64 = 64.0;
+const MAX_FIRST_CHANGE: f64 = 64.0;
 /// Share of the rise that the slope promises which a step must bring.
-const ENOUGH: f64 = 1e-4;
+const ARMIJO: f64 = 1e-4;
 /// A step that had to be shortened to this leads nowhere.
-const SHORTEST: f64 = 1e-3;
-const LEAST_DAMPING: f64 = 1e-12;
+const MIN_STEP: f64 = 1e-3;
+const MIN_DAMPING: f64 = 1e-12;
 const FIRST_DAMPING: f64 = 1e-9;
-const LARGEST_DAMPING: f64 = 1e3;
+const MAX_DAMPING: f64 = 1e3;
 
 /// Memory of the steps, found when they are first needed. Vectors of length m, but for the costs, the plan and the matrix.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,7 @@ pub(crate) struct Newton {
 impl Newton {
     /// Whether the clouds are small enough.
     pub fn pays<T: Real>(pair: Pair<'_, T>) -> bool {
-        pair.x.n.max(pair.y.n) <= MOST
+        pair.x.n.max(pair.y.n) <= MAX_POINTS
     }
 
     /// From G to where the error is within the tolerance, or no step leads on. The number of evaluations of the dual, each of which
@@ -64,8 +64,8 @@ impl Newton {
         let m = pair.y.n;
         self.set(pair, g);
         let (mut value, mut error) = self.evaluate();
-        let (mut spent, mut damping, mut reach) = (1, FIRST_DAMPING, LONGEST);
-        while error > stop.tolerance && damping < LARGEST_DAMPING {
+        let (mut spent, mut damping, mut reach) = (1, FIRST_DAMPING, MAX_FIRST_CHANGE);
+        while error > stop.tolerance && damping < MAX_DAMPING {
             if !self.factor(damping) {
                 damping *= 10.0;
                 continue;
@@ -74,7 +74,7 @@ impl Newton {
             solve(&self.matrix, m, &mut self.step);
             self.step.iter_mut().for_each(|s| *s /= LN_2);
             let longest = self.step.iter().fold(0.0, |a: f64, s| a.max(s.abs()));
-            let rise: f64 = self.step.iter().zip(&self.slope).map(|(d, r)| d * r).sum();
+            let drift: f64 = self.step.iter().zip(&self.slope).map(|(d, r)| d * r).sum();
             let first = (reach / longest).min(1.0);
             let mut length = first;
             self.last.clone_from(&self.g);
@@ -90,20 +90,20 @@ impl Newton {
                 }
                 let (new, left) = self.evaluate();
                 spent += 1;
-                let rises = new >= value + ENOUGH * length * rise - rounding;
+                let rises = new >= value + ARMIJO * length * drift - rounding;
                 if rises && (new > value + rounding || left < error) {
                     break Some((new, left));
                 }
                 length *= 0.5;
-                if length < SHORTEST * first {
+                if length < MIN_STEP * first {
                     break None;
                 }
             };
             if let Some(found) = found {
                 (value, error) = found;
                 let far = length * longest;
-                reach = if length == first { reach.max(4.0 * far) } else { far.max(LONGEST) };
-                damping = if length == first { (damping / 10.0).max(LEAST_DAMPING) } else { 4.0 * damping };
+                reach = if length == first { reach.max(4.0 * far) } else { far.max(MAX_FIRST_CHANGE) };
+                damping = if length == first { (damping / 10.0).max(MIN_DAMPING) } else { 4.0 * damping };
             } else {
                 // The plan of the last good point, for its curvature.
                 self.g.clone_from(&self.last);
@@ -168,7 +168,7 @@ impl Newton {
         }
         for (row, &a) in plan.chunks_exact(m).zip(&*a) {
             heavy.clear();
-            heavy.extend((0..m).filter(|&j| row[j] > NEGLIGIBLE * a));
+            heavy.extend((0..m).filter(|&j| row[j] > NEGLIGIBLE_SHARE * a));
             for (k, &i) in heavy.iter().enumerate() {
                 let share = row[i] / a;
                 heavy[..=k].iter().for_each(|&j| matrix[i * m + j] -= share * row[j]);

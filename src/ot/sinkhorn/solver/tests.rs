@@ -16,7 +16,7 @@ fn reports_are_true() {
     let (x, y) = (cloud::<f64>(5, 90, 3, 7, 3.0), cloud::<f64>(6, 70, 3, 9, 3.0));
     for memory in [MEMORY, 1, 0] {
         for max_iterations in [1, 2, 5, 20, 60] {
-            let mut solve = Solve::default();
+            let mut solve = SinkhornSolver::default();
             let report = solve.cross(pair(&x, &y), memory, Stop { tolerance: 1e-12, max_iterations });
             assert_eq!((report.iterations, report.status), (max_iterations, Status::MaxIterations));
             let beta = vec![0.0; y.padded()];
@@ -36,7 +36,7 @@ fn overflow_ends_a_solve() {
         let (x, y) = (cloud::<f32>(12, 20, d, 100, 1.0), cloud::<f32>(13, 30, d, 100, 1e25));
         for memory in [MEMORY, 1, 0] {
             let stop = Stop { tolerance: 1e-3, max_iterations: 1 };
-            let report = Solve::default().cross(pair(&x, &y), memory, stop);
+            let report = SinkhornSolver::default().cross(pair(&x, &y), memory, stop);
             assert_eq!((report.status, report.iterations), (Status::Diverged, 1));
         }
     }
@@ -47,7 +47,7 @@ fn overflow_ends_a_solve() {
 fn warm_start_at_the_solution() {
     let (x, y) = (cloud::<f64>(7, 60, 2, 100, 3.0), cloud::<f64>(8, 45, 2, 100, 3.0));
     let stop = Stop { tolerance: 1e-8, max_iterations: 5000 };
-    let mut solve = Solve::default();
+    let mut solve = SinkhornSolver::default();
     assert!(solve.cross(pair(&x, &y), MEMORY, stop).iterations > 5);
     let mut beta = solve.beta.clone();
     let (_, sorted) = solve.problem.potentials(pair(&x, &y), &mut beta);
@@ -55,7 +55,7 @@ fn warm_start_at_the_solution() {
     y.order.iter().zip(sorted).for_each(|(&j, &v)| g[j as usize] = v / 0.37);
     for memory in [MEMORY, 1, 0] {
         let stop = Stop { tolerance: 1.01e-8, max_iterations: 5000 };
-        let report = Solve::default().warm(pair(&x, &y), memory, stop, &g, 0.37);
+        let report = SinkhornSolver::default().warm(pair(&x, &y), memory, stop, &g, 0.37);
         assert_eq!((report.iterations, report.status), (1, Status::Converged));
     }
 }
@@ -67,7 +67,7 @@ fn symmetric_rate() {
         let x = cloud::<f64>(9, n, 2, 5, scale);
         let error = |max_iterations: usize| {
             let stop = Stop { tolerance: 1e-13, max_iterations };
-            Solve::default().symmetric(pair(&x, &x), MEMORY, stop, None).marginal_error
+            SinkhornSolver::default().symmetric(pair(&x, &x), MEMORY, stop, None).marginal_error
         };
         let errors: Vec<f64> = (1..=30).map(error).collect();
         for pair in errors.windows(2).skip(2) {
@@ -84,7 +84,7 @@ fn symmetric_problems_heal_what_was_dropped() {
     let mut cloud = Cloud::<f32>::default();
     let coords: Vec<f32> = (0..n).map(|i| 100.0 * i as f32).collect();
     cloud.set(&Points::uniform(&coords, 1).unwrap(), &[0.0], 1.0);
-    let mut solve = Solve::default();
+    let mut solve = SinkhornSolver::default();
     let stop = Stop { tolerance: 2e-6, max_iterations: 60 };
     let report = solve.symmetric(pair(&cloud, &cloud), MEMORY, stop, None);
     assert!(report.status == Status::Converged, "{report:?}");
@@ -110,7 +110,7 @@ fn coarse_starts_where_clouds_have_a_shape() {
         cloud
     };
     let starts = |x: &Cloud<f64>, y: &Cloud<f64>| {
-        let mut solve = Solve::default();
+        let mut solve = SinkhornSolver::default();
         solve.problem.set(pair(x, y), MEMORY, Kind::Cross);
         solve.start_coarse(pair(x, y), MEMORY)
     };
@@ -123,7 +123,7 @@ fn coarse_starts_where_clouds_have_a_shape() {
 #[test]
 fn reused_memory_leaves_no_trace() {
     let stop = Stop { tolerance: 1e-4, max_iterations: 40 };
-    let mut kept = Solve::<f32>::default();
+    let mut kept = SinkhornSolver::<f32>::default();
     for (k, (n, m, d)) in
         [(600, 700, 3), (17, 33, 2), (1, 1, 1), (700, 520, 2), (15, 600, 5), (300, 200, 40), (130, 140, 9), (64, 64, 3)]
             .into_iter()
@@ -131,7 +131,7 @@ fn reused_memory_leaves_no_trace() {
     {
         let (x, y) = (cloud(10, n, d, 8, 4.0), cloud(11, m, d, 9, 4.0));
         for memory in [MEMORY, 1, 0] {
-            let mut fresh = Solve::default();
+            let mut fresh = SinkhornSolver::default();
             let reports = [&mut kept, &mut fresh].map(|s| s.cross(pair(&x, &y), memory, stop));
             assert_eq!(reports[0], reports[1], "problem {k}");
             assert_eq!(kept.beta, fresh.beta);

@@ -1,31 +1,31 @@
 //! Annealing, for problems whose solution a plain start does not reach: ε falls in steps from where all points see each other.
 //! At a small ε an iteration moves potentials by about ε, however far they have to go; at a large one they go far.
 
-use super::convergence::{NOTICED, Watch, point_mass};
+use super::convergence::{SETTLED_SHARE, StallDetector, point_mass};
 use super::newton::Newton;
-use super::{COARSE_EPSILON, COARSE_STOP, LEAST_SHARE, SMALLEST, Solve, Stop};
+use super::{COARSE_EPSILON, COARSE_STOP, MIN_COARSENED_POINTS, MIN_KEPT_VARIANCE, SinkhornSolver, Stop};
 use crate::ot::kernel::cloud::Cloud;
-use crate::ot::kernel::cost_cache::MANY;
+use crate::ot::kernel::cost_cache::MIN_CACHED_DIM;
 use crate::ot::kernel::tiles::Kind;
 use crate::ot::sinkhorn::problem::Pair;
 use crate::ot::{Report, Status};
 use crate::simd::real::Real;
 
 /// ε falls by about this factor at a time. 2 takes a little more time, 4 and 8 as much and leave harder problems behind.
-const STEP: f64 = 3.0;
+const EPSILON_FACTOR: f64 = 3.0;
 /// It begins where the mean exponent, or in leaves of the coarse clouds the largest mean exponent, is no more than this.
-const START: f64 = 4.0;
+const START_EXPONENT: f64 = 4.0;
 /// Iterations at each ε.
-const MOST: usize = 200;
+const MAX_ITERATIONS_PER_EPSILON: usize = 200;
 
 /// Between two ε a solve must be good enough that no point is left behind, whatever is asked of it in the end.
 fn tolerance<T: Real>(pair: Pair<'_, T>) -> f64 {
-    COARSE_STOP.tolerance.min(NOTICED * point_mass(pair))
+    COARSE_STOP.tolerance.min(SETTLED_SHARE * point_mass(pair))
 }
 
 /// What annealing keeps beside the problem.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rungs<T> {
+pub(crate) struct Annealing<T> {
     x: Cloud<T>,
     y: Cloud<T>,
     /// G at the last ε and at the one before.
@@ -33,7 +33,7 @@ pub(crate) struct Rungs<T> {
     before: Vec<T>,
 }
 
-impl<T: Real> Rungs<T> {
+impl<T: Real> Annealing<T> {
     /// Memory for annealing such a pair.
     pub fn reserve(&mut self, pair: Pair<'_, T>) {
         self.x.reserve(pair.x);
@@ -44,18 +44,18 @@ impl<T: Real> Rungs<T> {
     }
 }
 
-impl<T: Real> Solve<T> {
+impl<T: Real> SinkhornSolver<T> {
     /// From a large ε down, after `spent` iterations that led nowhere.
     pub(crate) fn anneal(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, mut spent: usize) -> Report {
-        let mut rungs = std::mem::take(&mut self.rungs);
+        let mut annealing = std::mem::take(&mut self.annealing);
         let (highest, coarse) = self.highest(pair);
-        let mut left = (highest.ln() / STEP.ln()).ceil() as usize;
+        let mut left = (highest.ln() / EPSILON_FACTOR.ln()).ceil() as usize;
         // ε relative to that of the problem, and by what it falls.
         let mut factor = highest;
         let step = if left > 0 { highest.powf(1.0 / left as f64) } else { 1.0 };
         let mut known = 0;
         let report = loop {
-            let Rungs { x, y, last, before } = &mut rungs;
+            let Annealing { x, y, last, before } = &mut annealing;
             x.set_scaled(pair.x, factor.sqrt().recip());
             y.set_scaled(pair.y, factor.sqrt().recip());
             let rung = if left == 0 { pair } else { Pair { isa: pair.isa, x, y } };
@@ -74,10 +74,10 @@ impl<T: Real> Solve<T> {
             let stop = if left == 0 {
                 Stop { max_iterations: budget, ..stop }
             } else {
-                Stop { tolerance: tolerance(pair), max_iterations: budget.min(MOST) }
+                Stop { tolerance: tolerance(pair), max_iterations: budget.min(MAX_ITERATIONS_PER_EPSILON) }
             };
             let newton = left == 0 && Newton::pays(pair);
-            let mut watch = if newton { Watch::last() } else { Watch::hard() };
+            let mut watch = if newton { StallDetector::last() } else { StallDetector::hard() };
             let mut report = self.iterate(rung, stop, &mut watch);
             if watch.gave_up {
                 report = self.newton(pair, stop, report.iterations);
@@ -93,7 +93,7 @@ impl<T: Real> Solve<T> {
             (known, left) = (known + 1, left - 1);
             factor /= step;
         };
-        self.rungs = rungs;
+        self.annealing = annealing;
         report
     }
 
@@ -107,7 +107,7 @@ impl<T: Real> Solve<T> {
         let g = &newton.g;
         self.problem.start_at(pair, |p| T::from_f64(g[p]));
         let rest = Stop { max_iterations: stop.max_iterations - spent, ..stop };
-        let report = self.iterate(pair, rest, &mut Watch::hard());
+        let report = self.iterate(pair, rest, &mut StallDetector::hard());
         Report { iterations: spent + report.iterations, ..report }
     }
 
@@ -115,17 +115,17 @@ impl<T: Real> Solve<T> {
     fn highest(&mut self, pair: Pair<'_, T>) -> (f64, bool) {
         let Pair { isa, x, y } = pair;
         let spread = x.spread(isa) + y.spread(isa);
-        if x.n.min(y.n) >= SMALLEST {
+        if x.n.min(y.n) >= MIN_COARSENED_POINTS {
             let coarse = &mut **self.coarse.get_or_insert_default();
             coarse.x.set_coarse(x, 1.0);
             coarse.y.set_coarse(y, 1.0);
-            if x.d < MANY || coarse.x.spread(isa) + coarse.y.spread(isa) > LEAST_SHARE * spread {
+            if x.d < MIN_CACHED_DIM || coarse.x.spread(isa) + coarse.y.spread(isa) > MIN_KEPT_VARIANCE * spread {
                 // What coarse clouds cannot tell apart: the widest leaf often has points of several clusters.
                 let widest = x.widest_leaf(&coarse.x).max(y.widest_leaf(&coarse.y));
-                return ((widest / START).max(1.0), true);
+                return ((widest / START_EXPONENT).max(1.0), true);
             }
         }
-        ((pair.mean_exponent() / START).max(1.0), false)
+        ((pair.mean_exponent() / START_EXPONENT).max(1.0), false)
     }
 
     /// Starts at the potentials of coarse clouds, which may be annealed themselves.
@@ -137,7 +137,7 @@ impl<T: Real> Solve<T> {
         let coarse_pair = Pair { isa: pair.isa, x: &coarse.x, y: &coarse.y };
         coarse.solve.cancel.clone_from(&self.cancel);
         coarse.solve.cross(coarse_pair, memory, Stop { tolerance: tolerance(coarse_pair), ..COARSE_STOP });
-        let Solve { problem, beta, .. } = &mut coarse.solve;
+        let SinkhornSolver { problem, beta, .. } = &mut coarse.solve;
         problem.absorb(coarse_pair, beta);
         coarse.x.set_coarse(pair.x, 1.0);
         coarse.y.set_coarse(pair.y, 1.0);

@@ -18,7 +18,7 @@ fn clusters(seed: u64, counts: &[usize], apart: f64, width: f64) -> Vec<f64> {
     each.flat_map(|at| [at + width * s.normal(), width * s.normal()]).collect()
 }
 
-fn value<T: Real>(solve: &Solve<T>, pair: Pair<'_, T>, epsilon: f64) -> f64 {
+fn value<T: Real>(solve: &SinkhornSolver<T>, pair: Pair<'_, T>, epsilon: f64) -> f64 {
     let (a, b) = solve.problem.dual_sums(pair, &solve.beta);
     epsilon * std::f64::consts::LN_2 * (a + b)
 }
@@ -28,7 +28,7 @@ fn unequal_clusters<T: Real>(epsilon: f64, bound: f64) {
     let (x, y) = (cloud::<T>(&x, 2, epsilon), cloud::<T>(&y, 2, epsilon));
     let pair = Pair { isa: Isa::best(), x: &x, y: &y };
     for memory in [1 << 26, 1] {
-        let mut solve = Solve::default();
+        let mut solve = SinkhornSolver::default();
         let report = solve.cross(pair, memory, Stop { tolerance: 1e-3, max_iterations: 1000 });
         assert!(report.status == Status::Converged && report.iterations < 400, "{report:?}");
         // A sixth of the mass goes from one cluster to the other: the points that are nearest, some 1000 − 2 away.
@@ -57,7 +57,7 @@ fn small_epsilon_finds_the_matching() {
         let epsilon = 2e-5;
         let (x, y) = (cloud::<f64>(&x, 1, epsilon), cloud::<f64>(&y, 1, epsilon));
         let pair = Pair { isa: Isa::best(), x: &x, y: &y };
-        let mut solve = Solve::default();
+        let mut solve = SinkhornSolver::default();
         let report = solve.cross(pair, 1 << 26, Stop { tolerance: 1e-3, max_iterations: 2000 });
         assert!(report.status == Status::Converged && report.iterations < 500, "{n}: {report:?}");
         let found = value(&solve, pair, epsilon);
@@ -72,7 +72,7 @@ fn far_potentials_are_given_up() {
     let (x, y) = (cloud::<f64>(&x, 2, 1.0), cloud::<f64>(&y, 2, 1.0));
     let pair = Pair { isa: Isa::best(), x: &x, y: &y };
     let far: Vec<f64> = (0..y.n).map(|j| 1e5 * (j as f64).sin()).collect();
-    let mut solve = Solve::default();
+    let mut solve = SinkhornSolver::default();
     let report = solve.warm(pair, 1 << 26, Stop { tolerance: 1e-4, max_iterations: 2000 }, &far, 1.0);
     assert!(report.status == Status::Converged && report.iterations < 300, "{report:?}");
 }
