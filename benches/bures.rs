@@ -5,8 +5,9 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use wgpca::Pool;
-use wgpca::gaussian::{Gaussians, Model, Settings, Status, barycentre, bures_distance, fit};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::Status;
+use wgpca::gaussian::{Gaussians, Model, Settings, barycentre, bures_distance, fit};
+use wgpca::rng::Stream;
 
 fn entries(d: usize, f: impl Fn(usize, usize) -> f64) -> Vec<f64> {
     (0..d * d).map(|p| f(p / d, p % d)).collect()
@@ -31,7 +32,7 @@ fn wishart(d: usize, stream: &mut Stream) -> Vec<f64> {
 
 /// n of them, in pairs (I + K)Σ(I + K), (I − K)Σ(I − K) with small K: their barycentre is Σ.
 fn pairs(n: usize, d: usize) -> (Vec<f64>, Gaussians) {
-    let mut stream = Stream::new(1, Purpose::Sample, [n as u32, d as u32, 0]);
+    let mut stream = Stream::new(1, [n as u32, d as u32, 0]);
     let centre = wishart(d, &mut stream);
     let mut all = Vec::with_capacity(n * d * d);
     for _ in 0..n.div_ceil(2) {
@@ -48,7 +49,7 @@ fn pairs(n: usize, d: usize) -> (Vec<f64>, Gaussians) {
 }
 
 fn set(n: usize, d: usize) -> Gaussians {
-    let mut stream = Stream::new(2, Purpose::Sample, [n as u32, d as u32, 0]);
+    let mut stream = Stream::new(2, [n as u32, d as u32, 0]);
     Gaussians::new((0..n).flat_map(|_| wishart(d, &mut stream)).collect(), d).unwrap()
 }
 

@@ -4,12 +4,12 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use wgpca::nn::{Activation, Jets, Mlp, Pass};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 fn passes(c: &mut Criterion, rows: usize, width: usize) {
     let d = 3;
     let name = |what: &str| format!("{what}, {rows} rows, width {width}");
-    let mut stream = Stream::new(1, Purpose::Initialisation, [0; 3]);
+    let mut stream = Stream::new(1, [0; 3]);
     let f = Mlp::new(d, &[width; 4], 1, Activation::Elu).unwrap();
     let parameters: Vec<f32> = f.initialise(&mut stream, 1.0, 1.0).iter().map(|&v| v as f32).collect();
     let u: Vec<f32> = (0..rows * d).map(|_| stream.normal() as f32).collect();

@@ -4,13 +4,14 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use wgpca::Real;
+use wgpca::Status;
 use wgpca::ot::bench::{Parts, exp2};
-use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn, Status, divergence, mean};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn, divergence, mean};
+use wgpca::rng::Stream;
 
 /// A blob, and the same law moved and stretched: what a fit in progress sees.
 fn clouds<T: Real>(n: usize, d: usize) -> (Points<T>, Points<T>) {
-    let mut stream = Stream::new(1, Purpose::Sample, [n as u32, d as u32, 0]);
+    let mut stream = Stream::new(1, [n as u32, d as u32, 0]);
     let mut cloud = |shift: f64, stretch: f64| {
         let coords: Vec<f64> = (0..n * d).map(|_| shift + stretch * stream.normal()).collect();
         Points::uniform(&&coords.iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), d).unwrap()

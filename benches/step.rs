@@ -4,13 +4,13 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use wgpca::clouds::{Event, Fit, Settings, Tangent, fit};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 use wgpca::{Measure, Pool};
 
 /// Twelve stretched and bent blobs of 2048 points in space.
 fn measures() -> Vec<Measure> {
     let cloud = |i: usize| -> Vec<f64> {
-        let mut stream = Stream::new(2, Purpose::Sample, [i as u32, 0, 0]);
+        let mut stream = Stream::new(2, [i as u32, 0, 0]);
         let s = i as f64 / 6.0 - 1.0;
         let mut point = || {
             let [x, y, z] = [(); 3].map(|()| stream.normal());

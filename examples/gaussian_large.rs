@@ -5,13 +5,13 @@
 use std::time::Instant;
 use wgpca::Pool;
 use wgpca::gaussian::{Gaussians, Settings, barycentre, fit};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 fn main() -> wgpca::Result<()> {
     let mut given = std::env::args().skip(1).filter_map(|n| n.parse::<usize>().ok());
     let mut next = |default| given.next().unwrap_or(default);
     let (n, d, starts) = (next(1000), next(5), next(1));
-    let mut stream = Stream::new(1, Purpose::Sample, [0; 3]);
+    let mut stream = Stream::new(1, [0; 3]);
     let mut covariances = Vec::with_capacity(n * d * d);
     for _ in 0..n {
         let w: Vec<f64> = (0..2 * d * d).map(|_| stream.normal() / (2.0 * d as f64).sqrt()).collect();

@@ -10,7 +10,7 @@ use common::quantiles::Normal;
 use common::sets::{UNIVARIATE, linspace};
 use wgpca::Pool;
 use wgpca::gaussian::{Gaussians, Settings, fit};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 fn main() -> common::Outcome {
     let pool = Pool::new(0)?;
@@ -37,7 +37,7 @@ fn main() -> common::Outcome {
             println!("  its direction: {:.1e} off the Gaussians", normal.dot(&beyond, &beyond).sqrt());
             println!("  cosine with our component: 1 - {:.1e}", 1.0 - normal.dot(&linear.along, &line.along).abs());
         }
-        let mut stream = Stream::new(1, Purpose::Sample, [0; 3]);
+        let mut stream = Stream::new(1, [0; 3]);
         let mut least = f64::INFINITY;
         for k in 0..3000 {
             let beside = normal.perturbed(&line, [1e-3, 1e-2, 1e-1][k % 3], &mut stream);

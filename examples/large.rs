@@ -4,11 +4,11 @@
 
 use std::time::Instant;
 use wgpca::ot::{Points, Sinkhorn, divergence};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 fn main() -> wgpca::Result<()> {
     let n: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
-    let mut stream = Stream::new(1, Purpose::Sample, [0; 3]);
+    let mut stream = Stream::new(1, [0; 3]);
     let mut blob = |shift: f64, stretch: f64| {
         let coords: Vec<f32> = (0..3 * n).map(|_| (shift + stretch * stream.normal()) as f32).collect();
         Points::uniform(&coords, 3)

@@ -9,7 +9,7 @@ mod affine;
 
 use affine::World;
 use wgpca::Pool;
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 fn main() -> wgpca::Result<()> {
     let number = |k: usize, otherwise: usize| std::env::args().nth(k).and_then(|a| a.parse().ok()).unwrap_or(otherwise);
@@ -39,7 +39,7 @@ fn main() -> wgpca::Result<()> {
 }
 
 fn stream(index: usize, replicate: usize) -> Stream {
-    Stream::new(7, Purpose::Sample, [0x5a3e, index as u32, replicate as u32])
+    Stream::new(7, [0x5a3e, index as u32, replicate as u32])
 }
 
 fn row(d: usize, n: usize, size: usize, shares: [f64; 2], replicates: usize, pool: &Pool) -> wgpca::Result<()> {

@@ -4,11 +4,11 @@
 //! cargo run --release --example sinkhorn
 
 use wgpca::ot::{Epsilon, Points, Sinkhorn, divergence};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 fn main() -> wgpca::Result<()> {
     let n = 2000;
-    let mut stream = Stream::new(1, Purpose::Sample, [0; 3]);
+    let mut stream = Stream::new(1, [0; 3]);
     let mut normal = |mean: f64, deviation: f64| {
         let x: Vec<f64> = (0..n).map(|_| mean + deviation * stream.normal()).collect();
         Points::uniform(&x, 1)

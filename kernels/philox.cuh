@@ -1,10 +1,10 @@
-// Random numbers as a pure function of (seed, purpose, indices, position): Philox4x32-10 of Salmon, Moraes, Dror and
-// Shaw (SC 2011), word for word the streams of rng.rs. Word k of a stream is word k % 4 of its block k / 4, so that any
+// Random numbers as a pure function of (seed, address, position): Philox4x32-10 of Salmon, Moraes, Dror and
+// Shaw (SC 2011), word for word those of src/rng. Word k of a stream is word k % 4 of its block k / 4, so that any
 // thread draws any part of it.
 #pragma once
 #include "compat.cuh"
 
-// Purposes, as in rng::Purpose.
+// Families of addresses, as in rng::StreamId.
 #define FOR_REFERENCE 1u
 #define FOR_MEASURE 2u
 #define FOR_ORDER 4u
@@ -13,18 +13,18 @@ struct PhiloxBlock {
     uint32_t word[4];
 };
 
-// A stream: the key, and the three upper words of the counter (purpose and first index, second index, third index).
+// A stream: the key, and the three upper words of the counter (family and first index, second index, third index).
 struct PhiloxStream {
     uint32_t key[2];
     uint32_t upper[3];
 };
 
-static __device__ __forceinline__ PhiloxStream philox_stream(uint64_t seed, uint32_t purpose, uint32_t first,
+static __device__ __forceinline__ PhiloxStream philox_stream(uint64_t seed, uint32_t family, uint32_t first,
                                                              uint32_t second, uint32_t third) {
     PhiloxStream s;
     s.key[0] = static_cast<uint32_t>(seed);
     s.key[1] = static_cast<uint32_t>(seed >> 32);
-    s.upper[0] = purpose << 24 | first;
+    s.upper[0] = family << 24 | first;
     s.upper[1] = second;
     s.upper[2] = third;
     return s;

@@ -76,7 +76,7 @@ pub mod error;
 pub mod gaussian;
 #[cfg(feature = "io")]
 pub mod io;
-#[cfg(feature = "io")]
+#[cfg(feature = "serde")]
 mod json_float;
 pub(crate) mod linalg;
 pub mod measure;
@@ -98,6 +98,7 @@ pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;
 pub use simd::real::Real;
+pub use status::Status;
 
 /// The CPU's instruction set that the engine uses: `avx512`, `avx2+fma`, `neon` or `portable`.
 pub fn instruction_set() -> String {

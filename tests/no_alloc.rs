@@ -2,9 +2,10 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wgpca::Status;
 use wgpca::clouds::{Event, Fit, Settings, Tangent};
-use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn, Status};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn};
+use wgpca::rng::Stream;
 use wgpca::{Measure, Pool};
 
 struct Counting;
@@ -71,7 +72,7 @@ fn watch(settings: &Settings, d: usize, threads: usize) -> (usize, usize) {
 
 /// Two clusters of 150 points with masses ½, ½, or as `first` says, 1 apart.
 fn clusters(seed: u64, first: usize) -> Points<f32> {
-    let mut s = Stream::new(seed, Purpose::Sample, [0; 3]);
+    let mut s = Stream::new(seed, [0; 3]);
     let coords: Vec<f32> = (0..300)
         .flat_map(|i| [f32::from(u8::from(i >= first)) + 1e-3 * s.normal() as f32, 1e-3 * s.normal() as f32])
         .collect();

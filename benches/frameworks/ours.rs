@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::Instant;
+use wgpca::Status;
 use wgpca::clouds::{Event, Fit, Settings, Start, fit};
 use wgpca::io::{read_file, read_measures, write_npy};
-use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn, Status};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn};
+use wgpca::rng::Stream;
 use wgpca::{Measure, Pool};
 
 fn main() {
@@ -59,7 +60,7 @@ fn export(to: &Path) -> Value {
             problems.push(("4096 points".into(), sample(time, 2), sample(other, 3), 3));
         }
     }
-    let mut stream = Stream::new(1, Purpose::Sample, [n as u32, 64, 0]);
+    let mut stream = Stream::new(1, [n as u32, 64, 0]);
     let mut blob = |shift: f64, stretch: f64| (0..n * 64).map(|_| shift + stretch * stream.normal()).collect();
     let (x, y) = (blob(0.0, 1.0), blob(0.2, 1.1));
     problems.push(("64 dimensions".into(), x, y, 64));

@@ -6,9 +6,10 @@ use crate::time::{D, LONG, milliseconds, repeat};
 use crate::{Options, say};
 use serde_json::json;
 use std::time::Instant;
+use wgpca::Status;
 use wgpca::clouds::{Evaluation, Event, Fit, Model, Preset, Projection, Settings, fit};
 use wgpca::cuda::CudaDevice;
-use wgpca::ot::{Sinkhorn, Status};
+use wgpca::ot::Sinkhorn;
 use wgpca::{Device, DeviceChoice, Measure, Real, Result};
 
 /// Of times as a share of their span, of residuals and costs.

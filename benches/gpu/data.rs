@@ -2,11 +2,11 @@
 
 use wgpca::Measure;
 use wgpca::ot::Points;
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 /// A blob, and the same law moved and stretched: what a fit in progress sees. As numbers that are f32.
 pub fn pair(n: usize, m: usize, d: usize) -> [Vec<f64>; 2] {
-    let mut stream = Stream::new(1, Purpose::Sample, [n as u32, m as u32, d as u32]);
+    let mut stream = Stream::new(1, [n as u32, m as u32, d as u32]);
     let mut cloud = |n: usize, shift: f64, stretch: f64| -> Vec<f64> {
         (0..n * d).map(|_| f64::from((shift + stretch * stream.normal()) as f32)).collect()
     };
@@ -22,7 +22,7 @@ pub fn points<T: wgpca::Real>(clouds: &[Vec<f64>; 2], d: usize) -> [Points<T>; 2
 /// Stretched and bent blobs.
 pub fn measures(count: usize, points: usize, d: usize) -> Vec<Measure> {
     let cloud = |i: usize| -> Vec<f64> {
-        let mut stream = Stream::new(2, Purpose::Sample, [i as u32, d as u32, 0]);
+        let mut stream = Stream::new(2, [i as u32, d as u32, 0]);
         let s = 2.0 * i as f64 / count as f64 - 1.0;
         let mut point = || {
             let mut p: Vec<f64> = (0..d).map(|_| stream.normal()).collect();

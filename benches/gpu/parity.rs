@@ -7,9 +7,10 @@
 use crate::data::{measures, pair, points};
 use crate::{Options, chains, say};
 use serde_json::{Value, json};
+use wgpca::Status;
 use wgpca::clouds::{Event, Fit, Preset, Settings, StepOutcome, Tangent};
 use wgpca::cuda::{CudaDevice, divergence};
-use wgpca::ot::{self, Epsilon, Sinkhorn, Status};
+use wgpca::ot::{self, Epsilon, Sinkhorn};
 use wgpca::{Pool, Real, Result};
 
 /// Of values, gradients, and what a first step sees.

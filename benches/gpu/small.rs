@@ -3,9 +3,10 @@
 use crate::data::{measures, pair, points};
 use crate::say;
 use serde_json::json;
+use wgpca::Status;
 use wgpca::clouds::{Event, Fit, Orthogonality, Settings, Tangent, TimeUpdate};
 use wgpca::cuda::{CudaDevice, divergence};
-use wgpca::ot::{Epsilon, Points, Sinkhorn, Status};
+use wgpca::ot::{Epsilon, Points, Sinkhorn};
 use wgpca::{Device, Result};
 
 pub fn run(device: &CudaDevice) -> Result<bool> {

@@ -6,11 +6,12 @@ use crate::{Options, chains, say};
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
+use wgpca::Status;
 use wgpca::clouds::{Event, Fit, Settings};
 use wgpca::cuda::bench::Pair;
 use wgpca::cuda::{CudaDevice, divergence};
 use wgpca::io::write_npy;
-use wgpca::ot::{self, Sinkhorn, Status};
+use wgpca::ot::{self, Sinkhorn};
 use wgpca::{Error, Result};
 
 pub const D: usize = 3;

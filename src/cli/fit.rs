@@ -15,7 +15,8 @@ use clap::ArgMatches;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use wgpca::clouds::{self, Component, Fit, FitStatus, Model};
+use wgpca::Status;
+use wgpca::clouds::{self, Component, Fit, Model};
 use wgpca::{Error, Result};
 
 pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<Exit> {
@@ -61,7 +62,7 @@ pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<E
     let files = picture::Files::new(&run.output, &picture, &saved, draw, console);
     report(&model, args, &files, progress.seconds(), &mut out, console);
     saved?;
-    let settled = |c: &Component<f32>| c.open_solves == 0 && c.status == FitStatus::Completed;
+    let settled = |c: &Component<f32>| c.open_solves == 0 && c.status == Status::Completed;
     Ok(if model.components.iter().all(settled) { Exit::Done } else { Exit::NotConverged })
 }
 

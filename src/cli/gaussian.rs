@@ -11,7 +11,8 @@ use super::{output_files, picture};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use wgpca::gaussian::{Component, Degenerate, Fit, Model, Settings, StartReport, Status};
+use wgpca::Status;
+use wgpca::gaussian::{Component, Degenerate, Fit, Model, Settings, StartReport};
 use wgpca::{Error, Result};
 
 pub fn run(args: &Arguments, console: Console) -> Result<Exit> {

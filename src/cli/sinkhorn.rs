@@ -10,9 +10,10 @@ use super::process::{Exit, pool};
 use super::progress::Waiting;
 use serde_json::json;
 use std::path::Path;
+use wgpca::Status;
 #[cfg(feature = "cuda")]
 use wgpca::ot::Divergence;
-use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
+use wgpca::ot::{Epsilon, Points, Sinkhorn, divergence};
 use wgpca::{Error, Measure, Result};
 
 pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
@@ -110,7 +111,6 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
 /// What helps against an end that is not convergence.
 fn remedy(status: Status, on_cpu: bool) -> &'static str {
     match status {
-        Status::Converged => "nothing is amiss",
         Status::MaxIterations => "raise --max-iterations, --tolerance or --epsilon",
         Status::Rounding if on_cpu => "rounding leaves no less in f64; raise --tolerance or --epsilon",
         Status::Rounding => {
@@ -120,6 +120,7 @@ fn remedy(status: Status, on_cpu: bool) -> &'static str {
         Status::Diverged => {
             "a number left the range of f32; take --device cpu, which computes in f64, or raise --epsilon"
         }
+        _ => "the solve succeeded",
     }
 }
 

@@ -9,8 +9,8 @@ use super::output::{emit, exact};
 use super::output_files;
 use super::process::{Exit, pool};
 use std::fmt::Write;
+use wgpca::Status;
 use wgpca::io::AnyModel;
-use wgpca::ot::Status;
 use wgpca::{Measure, Result};
 
 /// Where a measure projects on a component.

@@ -1,24 +1,25 @@
 //! Where a fit stands: all that a checkpoint holds.
 
-use super::component::{Component, FitStatus};
+use super::component::Component;
 use super::project::explained::Baseline;
 use super::train::state::State;
 use super::train::step::StepOutcome;
+use crate::status::Status;
 
 /// A state worth keeping.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub(crate) struct Snapshot<T> {
     pub state: State<T>,
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,
     pub step: usize,
 }
 
 /// Counts over the steps of a start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Counts {
     pub visits: usize,
     pub clipped: usize,
@@ -48,29 +49,29 @@ impl Counts {
 
 /// A start that was trained to its end.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub(crate) struct FinishedStart<T> {
     pub name: String,
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub start_cost: f64,
     pub best: Snapshot<T>,
     pub spectrum: Vec<f64>,
     pub counts: Counts,
     pub steps: usize,
-    pub status: FitStatus,
+    pub status: Status,
 }
 
 /// A start in training.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub(crate) struct Training<T> {
     pub state: State<T>,
     pub step: usize,
     /// Step of the last evaluation.
     pub evaluated: usize,
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub start_cost: f64,
     pub best: Snapshot<T>,
     pub spectrum: Vec<f64>,
@@ -79,15 +80,15 @@ pub(crate) struct Training<T> {
 
 /// Where a fit stands: all that a checkpoint holds.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub(crate) struct FitProgress<T> {
     pub components: Vec<Component<T>>,
     /// Starts of the present component that are done.
     pub trained: Vec<FinishedStart<T>>,
     pub training: Option<Training<T>>,
     /// The yardstick of explained shares, once the first component is finished.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub baseline: Option<Baseline>,
 }
 

@@ -4,39 +4,14 @@ use super::geodesic::interval::Interval;
 use super::geodesic::networks::Geodesic;
 use super::project::evaluate::Curve;
 use super::project::explained::Projected;
-
-/// How the training of a component ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
-pub enum FitStatus {
-    /// All steps were done.
-    Completed,
-    /// A number left the range of the precision; what is returned is the best state before.
-    Diverged,
-}
-
-impl FitStatus {
-    /// `completed` or `diverged`.
-    pub fn name(self) -> &'static str {
-        match self {
-            FitStatus::Completed => "completed",
-            FitStatus::Diverged => "diverged",
-        }
-    }
-
-    /// By [`FitStatus::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        [FitStatus::Completed, FitStatus::Diverged].into_iter().find(|s| s.name() == name)
-    }
-}
+use crate::status::Status;
 
 /// One geodesic principal component `t ↦ μ(t)`, in the units of the data. The curve has unit speed, so times are
 /// Wasserstein arc lengths: `W₂(μ(s), μ(t)) = |s − t|` inside the interval. The sign is such that the largest |t_i| is
 /// positive (the first, if there are two). The origin of t is wherever φ put it.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub struct Component<T> {
     /// φ and f in the engine's normalised frame, f scaled to unit speed there.
     pub geodesic: Geodesic<T>,
@@ -49,7 +24,7 @@ pub struct Component<T> {
     /// S_ε(μ(t_i), ν_i) of the training measures at the points of the projection.
     pub residuals: Vec<f64>,
     /// Open interval on which the curve is a geodesic.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::pair"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::pair"))]
     pub interval: (f64, f64),
     /// Samples of ρ on which the extreme eigenvalues of the Hessian were taken for the interval.
     pub interval_samples: usize,
@@ -62,57 +37,57 @@ pub struct Component<T> {
     pub orthogonality: Option<f64>,
     /// Standard errors of the times, as far as they come from the points of the measures: none for a measure whose
     /// weights count. Empty in a model of format 1.0.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub time_se: Vec<Option<f64>>,
     /// Squared distance of the measures to the component, summed, with the noise of sampling taken out
     /// ([`Share::cost`](super::Share)).
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,
     /// Standard error of the cost. This and all that a model of format 1.0 lacks is NaN or none there.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one", default = "unknown"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one", default = "unknown"))]
     pub cost_se: f64,
     /// The same distance to the best single point of the first component: what there is to explain.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one", default = "unknown"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one", default = "unknown"))]
     pub variation: f64,
     /// Standard error of the variation.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one", default = "unknown"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one", default = "unknown"))]
     pub variation_se: f64,
     /// `Σ_i S_ε` between two independent samples of each measure: the scale of the noise that was taken out.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub noise_floor: f64,
     /// 1 − cost / variation; none if the variation is below 2.5 of its standard errors.
     pub explained: Option<f64>,
     /// Standard error of the share, for these measures.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub explained_se: Option<f64>,
     /// Standard error of the share if the measures themselves are a sample of a population.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub explained_se_population: Option<f64>,
     /// Share explained by this component and all before it.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub together: Option<f64>,
     /// Its standard error.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub together_se: Option<f64>,
     /// Fewest and most points of the samples behind these numbers.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub points: (usize, usize),
     /// Measures whose weights count: they are drawn from with replacement, all others are samples, drawn from without.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub weighted: usize,
     /// Share of the (step, measure) pairs of the training whose time was clipped to the interval.
     pub clipped: f64,
     /// Share of the training's Sinkhorn solves that did not reach their tolerance.
     pub unconverged: f64,
     /// Solves behind the times, their errors and the costs that did not reach their tolerance.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub open_solves: usize,
     /// Starts that were tried, with the cost that each reached on the fixed, even points on which states are compared
     /// (lower than `cost`: even points are nearer to the measures than fresh samples); the first is the one kept.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::named"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::named"))]
     pub starts: Vec<(String, f64)>,
     /// Cost of the kept start before any training, on the same points.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub start_cost: f64,
     /// Squared singular values of tangent PCA at the start, largest first; empty for a random start.
     pub spectrum: Vec<f64>,
@@ -121,7 +96,7 @@ pub struct Component<T> {
     /// See `steps`.
     pub kept_step: usize,
     /// How training ended.
-    pub status: FitStatus,
+    pub status: Status,
     /// What a user should know.
     pub warnings: Vec<String>,
 }
@@ -146,7 +121,7 @@ impl<T> Component<T> {
 }
 
 /// What a model of format 1.0 does not say.
-#[cfg(feature = "io")]
+#[cfg(feature = "serde")]
 fn unknown() -> f64 {
     f64::NAN
 }

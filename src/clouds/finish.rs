@@ -1,7 +1,7 @@
 //! From a trained state to a component: unit speed, interval, times, sign, cost, warnings.
 
 use super::checkpoint::FinishedStart;
-use super::component::{Component, FitStatus};
+use super::component::Component;
 use super::data::dataset::Data;
 use super::geodesic::interval::Interval;
 use super::geodesic::samples::{Samples, reference};
@@ -12,9 +12,10 @@ use super::settings::{Orthogonality, Settings};
 use super::train::batch::Earlier;
 use super::train::state::{GAUGE, State};
 use crate::error::Result;
-use crate::ot::{DivergenceBackend, Points, Sinkhorn, Status};
-use crate::rng::Purpose;
+use crate::ot::{DivergenceBackend, Points, Sinkhorn};
+use crate::rng::StreamId;
 use crate::simd::real::{Real, dot};
+use crate::status::Status;
 
 /// Samples for the interval, the speed, I and O.
 const FINAL_SAMPLES: usize = 4096;
@@ -48,7 +49,7 @@ pub(crate) fn finish<T: Real>(
     let mut state = kept.best.state;
 
     // Unit speed, and the interval on a large sample; the largest time positive.
-    let x: Vec<T> = reference(seed, Purpose::Evaluation, [5, 0, 0], FINAL_SAMPLES, d);
+    let x: Vec<T> = reference(seed, StreamId::FinalReference, FINAL_SAMPLES, d);
     let speed = Samples::new(&state.geodesic, &x).speed_squared().sqrt();
     let moves = GAUGE.contains(&speed);
     if moves {
@@ -147,7 +148,7 @@ pub(crate) fn finish<T: Real>(
         steps: kept.steps,
         kept_step: kept.best.step,
         // No time is left where an eigenvalue is no number.
-        status: if interval.is_point() { FitStatus::Diverged } else { kept.status },
+        status: if interval.is_point() { Status::Diverged } else { kept.status },
         warnings: vec![],
         frame_interval: interval,
         frame_span: span,
@@ -224,7 +225,7 @@ fn warnings<T: Real>(
     variance: f64,
 ) -> Vec<String> {
     let mut out = vec![];
-    if c.status == FitStatus::Diverged {
+    if c.status == Status::Diverged {
         out.push("training left the range of its precision and was stopped; the best state before is kept".into());
     }
     if worst_window > 0.5 {

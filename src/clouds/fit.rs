@@ -2,7 +2,7 @@
 //! a time, so that its owner can report, save or stop between any two; stopped within one it stands where it stood before.
 
 use super::checkpoint::{Counts, FinishedStart, FitProgress, Snapshot, Training};
-use super::component::{Component, FitStatus};
+use super::component::Component;
 use super::data::dataset::Data;
 use super::finish::finish;
 use super::model::Model;
@@ -20,6 +20,7 @@ use crate::measure::Measure;
 use crate::ot::{DivergenceBackend, Epsilon};
 use crate::pool::Pool;
 use crate::simd::real::Real;
+use crate::status::Status;
 use std::borrow::Cow;
 
 /// What a piece of work was.
@@ -250,7 +251,7 @@ impl<T: Real> Fit<T> {
         if pause && step > training.evaluated {
             self.evaluate(component).map(Some)
         } else if step == steps {
-            self.end_start(FitStatus::Completed);
+            self.end_start(Status::Completed);
             self.advance()
         } else {
             self.step(component)
@@ -313,7 +314,7 @@ impl<T: Real> Fit<T> {
         let (step, outcome) = (training.step, together(seen));
         if diverged {
             self.settle()?;
-            self.end_start(FitStatus::Diverged);
+            self.end_start(Status::Diverged);
         }
         match outcome {
             Some(outcome) => Ok(Some(Event::Step { component, step, steps, outcome: self.in_units(outcome) })),
@@ -360,7 +361,7 @@ impl<T: Real> Fit<T> {
         Ok(self.barycentre.insert(cloud))
     }
 
-    fn end_start(&mut self, status: FitStatus) {
+    fn end_start(&mut self, status: Status) {
         let Some(training) = self.position.training.take() else { return };
         let Training { step, start_cost, best, spectrum, counts, .. } = training;
         let name = start_name(self.settings.starts[self.position.trained.len()]);

@@ -15,7 +15,7 @@ pub(crate) mod train;
 
 #[cfg(feature = "io")]
 pub(crate) use checkpoint::{FinishedStart, FitProgress, Snapshot, Training};
-pub use component::{Component, FitStatus};
+pub use component::Component;
 pub use data::frame::Frame;
 pub use fit::{Event, Fit, fit};
 pub use geodesic::networks::{Architecture, Geodesic};

@@ -8,13 +8,13 @@ use super::settings::{Preset, Settings};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::Sinkhorn;
-use crate::rng::Purpose;
+use crate::rng::StreamId;
 use crate::simd::real::{Real, cast, widen};
 
 /// A fitted model. Everything that it takes and gives is in the units of the data.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub struct Model<T> {
     /// Components, the first first.
     pub components: Vec<Component<T>>,
@@ -24,20 +24,20 @@ pub struct Model<T> {
     pub frame: Frame,
     /// Time on the first component of the best single point for the training measures: what variation is measured from.
     /// None in a model of format 1.0; there the mean of the times stands in.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub single: Option<f64>,
     /// Particles of the training measures' barycentre, N × d, in the frame.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) barycentre: Vec<T>,
     /// Pooled variance in the frame (the yardstick of the floor of ε).
     pub(crate) variance: f64,
     /// Solves of projections and evaluations; its ε rule is that of the fit.
     pub sinkhorn: Sinkhorn,
     /// Points on either side when measures are projected.
-    #[cfg_attr(feature = "io", serde(default = "super::settings::projection_points"))]
+    #[cfg_attr(feature = "serde", serde(default = "super::settings::projection_points"))]
     pub projection_points: usize,
     /// What may be wrong with the training measures as a whole.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub warnings: Vec<String>,
     /// Preset of the fit.
     pub preset: Preset,
@@ -84,7 +84,7 @@ impl<T: Real> Model<T> {
     /// [`Error::Parameter`] if there is no such component, [`Error::Time`] if t is outside the interval (or NaN).
     pub fn sample(&self, k: usize, t: f64, n: usize, seed: u64, clamp: bool) -> Result<Vec<f64>> {
         let t = self.check_time(k, t, clamp)?;
-        let x: Vec<T> = reference(seed, Purpose::Sample, [0, 0, 0], n, self.dim());
+        let x: Vec<T> = reference(seed, StreamId::Caller([0; 3]), n, self.dim());
         let points = self.points(k, t, &x);
         // A time may be so late that the points leave the range of the precision.
         if points.iter().all(|v| v.is_finite()) {

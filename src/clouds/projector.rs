@@ -10,8 +10,9 @@ use crate::clouds::data::source::{Source, canonical};
 use crate::clouds::model::Model;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::ot::{self, DivergenceBackend, Points, Status};
+use crate::ot::{self, DivergenceBackend, Points};
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// Where a measure projects on one component.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use crate::ot::Sinkhorn;
 
 /// A named set of choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Preset {
     /// [`Settings::fast`].
     Fast,
@@ -39,8 +39,8 @@ impl Preset {
 
 /// Where a component starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Start {
     /// From the j-th direction of tangent PCA at the barycentre (the first is 1); for later components from the j-th
     /// direction orthogonal to the earlier ones at the common point.
@@ -51,8 +51,8 @@ pub enum Start {
 
 /// The penalty that keeps components orthogonal (D8), with g and h the velocities over the same x ~ ρ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Orthogonality {
     /// ⟨g, h⟩² / (‖g‖² ‖h‖²) in L²(ρ): the paper's formula.
     L2,
@@ -62,8 +62,8 @@ pub enum Orthogonality {
 
 /// How the times t_i move.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum TimeUpdate {
     /// Adam on all of them at every step, at this rate (the paper).
     Adam(f64),
@@ -73,8 +73,8 @@ pub enum TimeUpdate {
 
 /// The rate of Adam over the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Schedule {
     /// The same at every step.
     Constant,
@@ -87,8 +87,8 @@ pub enum Schedule {
 
 /// Which state of a training is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Keep {
     /// The last.
     Last,
@@ -98,8 +98,8 @@ pub enum Keep {
 
 /// How the samples of a training step are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Sampling {
     /// Independently: x ~ ρ, and y ~ ν_i by weight (the paper).
     Independent,
@@ -110,7 +110,7 @@ pub enum Sampling {
 
 /// The tangent start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tangent {
     /// Points of the reference cloud.
     pub points: usize,
@@ -130,7 +130,7 @@ pub struct Tangent {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
     /// The preset this came from, for the record.
     pub preset: Preset,
@@ -188,11 +188,11 @@ pub struct Settings {
     /// Points of an evaluation on both sides; half of its points for a measure of fewer than twice as many.
     pub evaluation_points: usize,
     /// Points on either side when measures are projected; all points of a measure that has fewer.
-    #[cfg_attr(feature = "io", serde(default = "projection_points"))]
+    #[cfg_attr(feature = "serde", serde(default = "projection_points"))]
     pub projection_points: usize,
     /// Weights of the measures, one a measure in their order; empty for equal ones. They multiply the terms of every sum over the
     /// measures, `Σ_i w_i S_ε(μ(t_i), ν_i)`, and decide how often a measure is visited. One of weight 0 is left out.
-    #[cfg_attr(feature = "io", serde(default))]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub measure_weights: Vec<f64>,
     /// Seed of everything random.
     pub seed: u64,

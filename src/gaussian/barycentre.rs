@@ -15,21 +15,21 @@ const ITERATIONS: usize = 5000;
 
 /// The Gaussian N(m, Σ) that minimises `Σ_i w_i W₂²(N(m, Σ), N(m_i, Σ_i))`.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Barycentre {
     /// m, the weighted mean of the means; zeros if the measures are centred.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub mean: Vec<f64>,
     /// Σ, row-major d × d, symmetric to the last bit.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub covariance: Vec<f64>,
     /// The sum at the minimum, a squared length: what a component is measured against.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,
     /// Fixed-point iterations done.
     pub iterations: usize,
     /// Relative error of Σ^½ that remains, from the last step and the rate of the iteration.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub error: f64,
     /// How the iteration ended.
     pub status: Status,

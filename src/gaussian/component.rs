@@ -4,14 +4,14 @@ use crate::status::Status;
 
 /// A start that was tried.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StartReport {
     /// `tangent(j)`: the j-th principal direction of the logarithms (at the barycentre, or at a quantile of the times of the
     /// first component); `between(i, j)`: the geodesic between two measures; `random(j)`.
     pub kind: String,
     /// The cost that it reached, on the matrices of the search: with a ridge, those with the ridge. That of a dropped start
     /// is rough, and estimated from a sample if there are more than 400 measures.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,
     /// Evaluations of the cost.
     pub evaluations: usize,
@@ -25,23 +25,23 @@ pub struct StartReport {
 ///
 /// Time 0 of the first component is the weighted mean of the times; of a later one, the point in which all meet.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Component {
     /// A, row-major d × d, symmetric positive semi-definite: the root of the covariance at time 0.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub a: Vec<f64>,
     /// X, row-major d × d, horizontal at A: X = KA with K symmetric.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub x: Vec<f64>,
     /// m; zeros if the measures are centred.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub mean: Vec<f64>,
     /// v; zeros if the measures are centred.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub velocity: Vec<f64>,
     /// Interval on which the curve is a geodesic; it may be infinite on either side. At a finite end the covariance is
     /// singular.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::pair"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::pair"))]
     pub interval: (f64, f64),
     /// Times of the training measures, in their order: of the nearest points, by global search.
     pub times: Vec<f64>,
@@ -50,10 +50,10 @@ pub struct Component {
     /// Whether a time is an end of the interval: the geodesic cannot go on to the measure.
     pub clipped: Vec<bool>,
     /// `F = Σ_i w_i min_t W₂²`: the residuals by their weights, which are 1 each unless given.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,
     /// The same for tangent PCA: the geodesic from the barycentre along the principal direction of this number.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub tangent_cost: f64,
     /// (barycentre − cost) / barycentre, with the cost of the barycentre; none if the measures do not differ.
     pub explained: Option<f64>,
@@ -62,13 +62,13 @@ pub struct Component {
     /// Squared distance of the two there.
     pub intersection: Option<f64>,
     /// `|XᵀA − AᵀX| / |X||A|`.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub horizontality: f64,
     /// `||X|² + |v|² − 1|`.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub unit_norm: f64,
     /// The largest |cosine| with an earlier component at the common point; 0 for the first.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub orthogonality: f64,
     /// If asked for: no residual is further than this (a squared length) above the global minimum, proved by branch and
     /// bound.

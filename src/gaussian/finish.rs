@@ -146,7 +146,7 @@ fn tie(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
 fn warnings(c: &Component, differ: bool) -> Vec<String> {
     let mut out = vec![];
     match c.status {
-        Status::Converged | Status::Dropped => {}
+        Status::Converged | Status::Completed | Status::Rounding | Status::Dropped => {}
         Status::Stalled => out.push("the search stopped where no step lowers the cost; other starts may".into()),
         Status::MaxIterations => {
             out.push("the search did not converge within its evaluations; raise max evaluations".into());

@@ -55,7 +55,6 @@ mod sums;
 mod tangent;
 
 pub use crate::linalg::{rotation_exp, rotation_log};
-pub use crate::status::Status;
 pub use barycentre::{Barycentre, barycentre};
 pub use component::{Component, StartReport};
 pub use fit::{Event, Fit, fit};

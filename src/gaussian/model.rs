@@ -10,12 +10,12 @@ use super::project::projections::{Projection, feet};
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::linalg::{add, dot, factor, gram, norm};
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 use crate::status::Status;
 
 /// A fitted model. Everything that it takes and gives is in the units of the data.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Model {
     /// Components, the first first.
     pub components: Vec<Component>,
@@ -181,7 +181,7 @@ impl Model {
     pub fn sample(&self, k: usize, t: f64, n: usize, seed: u64, clamp: bool) -> Result<Vec<f64>> {
         let (mean, lift) = self.at(k, t, clamp)?;
         let d = self.dim;
-        let mut stream = Stream::new(seed, Purpose::Sample, [0, 0, 0]);
+        let mut stream = Stream::new(seed, [0; 3]);
         let z: Vec<f64> = (0..n * d).map(|_| stream.normal()).collect();
         let point = |z: &[f64]| (0..d).map(|i| mean[i] + dot(&lift[i * d..(i + 1) * d], z)).collect::<Vec<_>>();
         Ok(z.chunks_exact(d).flat_map(point).collect())

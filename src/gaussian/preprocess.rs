@@ -6,7 +6,7 @@ use super::settings::Degenerate;
 use crate::error::{Error, Result};
 use crate::linalg::{dot, eigen, factor, trace};
 use crate::pool::for_each;
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 
 /// Work below this many multiplications is not worth spreading over threads.
 const MIN_PARALLEL_WORK: usize = 1 << 15;
@@ -110,7 +110,7 @@ impl Data {
             return None;
         }
         let mut order: Vec<usize> = (0..n).filter(|&i| self.weights[i] > 0.0).collect();
-        Stream::new(seed, Purpose::Order, [0x6A, 0, 0]).shuffle_front(&mut order, SAMPLE_MEASURES);
+        Stream::at(seed, StreamId::GaussianSample).shuffle_front(&mut order, SAMPLE_MEASURES);
         order.truncate(SAMPLE_MEASURES);
         order.sort_unstable();
         let rows = |all: &[f64], width: usize| -> Vec<f64> {

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 
 /// What to do about covariances that are singular to rounding.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Degenerate {
     /// Directions in which all covariances vanish (below 1e-14 of the largest variance) are left out, which is exact to
     /// rounding. Matrices that are singular beyond that are
@@ -28,7 +28,7 @@ pub enum Degenerate {
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
     /// Number of components, at most d(d+1)/2, and d more with means.
     pub components: usize,

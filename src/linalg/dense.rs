@@ -156,12 +156,12 @@ fn signum(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     #[test]
     fn products_agree_with_the_definition() {
         for d in [1, 2, 3, 5, 12, 13, 40] {
-            let mut s = Stream::new(3, Purpose::Sample, [d as u32, 0, 0]);
+            let mut s = Stream::new(3, [d as u32, 0, 0]);
             let a: Vec<f64> = (0..d * d).map(|_| s.normal()).collect();
             let b: Vec<f64> = (0..d * d).map(|_| s.normal()).collect();
             let entry = |f: &dyn Fn(usize, usize, usize) -> f64| -> Vec<f64> {

@@ -82,10 +82,10 @@ fn cholesky(sigma: &[f64], d: usize) -> Option<Vec<f64>> {
 mod tests {
     use super::super::dense::{determinant_sign, gram};
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     fn random(d: usize, rows: usize) -> Vec<f64> {
-        let mut s = Stream::new(5, Purpose::Sample, [d as u32, rows as u32, 0]);
+        let mut s = Stream::new(5, [d as u32, rows as u32, 0]);
         let x: Vec<f64> = (0..d * rows).map(|_| s.normal()).collect();
         (0..d * d).map(|p| (0..rows).map(|k| x[k * d + p / d] * x[k * d + p % d]).sum()).collect()
     }

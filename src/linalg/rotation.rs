@@ -80,10 +80,10 @@ fn symmetric_part(q: &[f64], d: usize) -> Vec<f64> {
 mod tests {
     use super::super::dense::gram;
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     fn skew(d: usize, seed: u32, size: f64) -> Vec<f64> {
-        let mut s = Stream::new(13, Purpose::Sample, [d as u32, seed, 0]);
+        let mut s = Stream::new(13, [d as u32, seed, 0]);
         let mut w = vec![0.0; d * d];
         for i in 0..d {
             for j in 0..i {

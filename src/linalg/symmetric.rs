@@ -172,10 +172,10 @@ pub fn tridiagonal_extremes(diagonal: &[f64], off: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     fn random(d: usize, seed: u32) -> Vec<f64> {
-        let mut s = Stream::new(9, Purpose::Sample, [d as u32, seed, 0]);
+        let mut s = Stream::new(9, [d as u32, seed, 0]);
         let mut a = vec![0.0; d * d];
         for i in 0..d {
             for j in 0..=i {

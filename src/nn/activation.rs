@@ -6,8 +6,8 @@ use crate::simd::{TILE, Vector, dispatch};
 
 /// The nonlinearity σ of the hidden layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Activation {
     /// max(z, 0): for φ. Its second derivative is 0 almost everywhere, so it is no use for f.
     Relu,

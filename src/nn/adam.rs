@@ -5,14 +5,14 @@ use crate::simd::{Isa, Vector, dispatch};
 
 /// Moments of one parameter vector.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub struct Adam<T> {
     /// Running mean of the gradient.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub first: Vec<T>,
     /// Running mean of its square.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub second: Vec<T>,
     /// Updates done.
     pub updates: u64,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Widths and activation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mlp {
     sizes: Vec<usize>,
     activation: Activation,
@@ -88,7 +88,6 @@ impl Mlp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Purpose;
 
     #[test]
     fn layout_covers_the_parameters() {
@@ -107,7 +106,7 @@ mod tests {
     #[test]
     fn initial_variance_is_that_of_the_papers_code() {
         let mlp = Mlp::new(300, &[100], 300, Activation::Relu).unwrap();
-        let p = mlp.initialise(&mut Stream::new(1, Purpose::Initialisation, [0; 3]), 0.1, 0.5);
+        let p = mlp.initialise(&mut Stream::new(1, [0; 3]), 0.1, 0.5);
         let variance = |range: Range<usize>| p[range.clone()].iter().map(|w| w * w).sum::<f64>() / range.len() as f64;
         assert!((variance(mlp.weights(1)) / (0.1 / 200.0) - 1.0).abs() < 0.03);
         assert!((variance(mlp.weights(2)) / (0.25 * 0.1 / 200.0) - 1.0).abs() < 0.03);

@@ -68,7 +68,7 @@ pub fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     fn best_by_brute_force(cost: &[f64], n: usize, row: usize, used: &mut Vec<bool>) -> f64 {
         if row == n {
@@ -89,7 +89,7 @@ mod tests {
     fn meets_brute_force() {
         for n in 1..=7 {
             for seed in 0..30 {
-                let mut s = Stream::new(4, Purpose::Sample, [n as u32, seed, 0]);
+                let mut s = Stream::new(4, [n as u32, seed, 0]);
                 // Ties on purpose: small integers.
                 let cost: Vec<f64> =
                     (0..n * n).map(|_| (s.below(6)) as f64 + f64::from(seed % 2) * s.uniform()).collect();
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn sorted_on_the_line() {
         let n = 200;
-        let mut s = Stream::new(4, Purpose::Sample, [0, 0, 1]);
+        let mut s = Stream::new(4, [0, 0, 1]);
         let mut line = || -> Vec<f64> {
             let mut v: Vec<f64> = (0..n).map(|_| s.normal()).collect();
             v.sort_by(f64::total_cmp);

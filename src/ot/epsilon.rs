@@ -7,8 +7,8 @@ use super::points::{Axis, Points, axes, variance_above_rounding};
 
 /// The regularisation ε of OT_ε, in squared units of the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Epsilon {
     /// This value.
     Fixed(f64),

@@ -32,4 +32,4 @@ pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub(crate) use kernel::cloud::spatial_order;
 pub use points::{Points, mean, variance, variance_above_rounding};
-pub use settings::{Report, Sinkhorn, Status};
+pub use settings::{Report, Sinkhorn};

@@ -2,10 +2,11 @@
 
 use super::epsilon::Epsilon;
 use crate::error::{Error, Result};
+use crate::status::Status;
 
 /// How a Sinkhorn solve is done.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sinkhorn {
     /// Regularisation.
     pub epsilon: Epsilon,
@@ -45,38 +46,6 @@ impl Sinkhorn {
     }
 }
 
-/// How an iteration ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// The tolerance was met.
-    Converged,
-    /// It was not: what is left of the error is rounding of the precision, and no iteration lowers it. The result is what the
-    /// precision gives, and its error is reported; a larger tolerance or ε asks for no more than that.
-    Rounding,
-    /// It was not, within the allowed iterations; the result is the best that is known and its error is reported.
-    MaxIterations,
-    /// A number left the range of the precision; the result means nothing.
-    Diverged,
-}
-
-impl Status {
-    /// `converged`, `rounding`, `max_iterations` or `diverged`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Converged => "converged",
-            Status::Rounding => "rounding",
-            Status::MaxIterations => "max_iterations",
-            Status::Diverged => "diverged",
-        }
-    }
-
-    fn worse(self, other: Status) -> Status {
-        let order = [Status::Converged, Status::Rounding, Status::MaxIterations, Status::Diverged];
-        let rank = |s| order.iter().position(|&t| t == s);
-        if rank(self) >= rank(other) { self } else { other }
-    }
-}
-
 /// What a solve reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
@@ -92,7 +61,7 @@ impl Report {
     /// Both converged, at the larger error and count.
     pub(crate) fn and(self, other: Report) -> Report {
         Report {
-            status: self.status.worse(other.status),
+            status: self.status.max(other.status),
             iterations: self.iterations.max(other.iterations),
             // The larger one; NaN wins.
             marginal_error: if self.marginal_error <= other.marginal_error {

@@ -125,7 +125,7 @@ fn column_sums_body<V: Vector>(rows: &[V::Scalar], sums: &mut [V::Scalar]) {
 mod tests {
     use super::super::{Isa, Lanes};
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     /// A function on an instruction set, or on NEON's code path where there is none.
     macro_rules! on {
@@ -142,7 +142,7 @@ mod tests {
         Lanes<T, true>: Vector<Scalar = T>,
     {
         let (ulp, what) = (T::EPSILON.to_f64(), format!("{isa:?} {} {n}", T::NAME));
-        let mut s = Stream::new(3, Purpose::Sample, [n as u32, 0, 0]);
+        let mut s = Stream::new(3, [n as u32, 0, 0]);
         let mut random = |n: usize| -> Vec<T> { (0..n).map(|_| T::from_f64(s.normal())).collect() };
         let (a, b, c, rows) = (random(n), random(n), random(n), random(7 * n));
         let relative = |found: &[T], exact: &dyn Fn(usize) -> f64| {

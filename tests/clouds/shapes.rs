@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use wgpca::clouds::{Evaluation, Model, Settings, fit};
 use wgpca::ot::{DivergenceSolver, Points, Sinkhorn};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 use wgpca::{Measure, Pool};
 
 fn halves(name: &str) -> Option<[Vec<Measure>; 2]> {
@@ -35,7 +35,7 @@ fn cost(model: &Model<f32>, k: usize, test: &[Measure]) -> f64 {
     let (low, high) = model.components[k].interval;
     let sum = test.iter().zip(&projections).enumerate().map(|(i, (m, row))| {
         let (d, mut order) = (m.dim(), (0..m.len()).collect::<Vec<_>>());
-        Stream::new(5, Purpose::Sample, [1, i as u32, 0]).shuffle_front(&mut order, POINTS);
+        Stream::new(5, [1, i as u32, 0]).shuffle_front(&mut order, POINTS);
         let rows: Vec<f32> =
             order[..POINTS].iter().flat_map(|&p| &m.points()[p * d..(p + 1) * d]).map(|&v| v as f32).collect();
         let y = Points::uniform(&rows, d).unwrap();

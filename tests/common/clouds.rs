@@ -2,11 +2,11 @@
 #![allow(dead_code)]
 
 use wgpca::Measure;
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 /// A stream of the tests' own.
 pub fn stream(seed: u64, index: u32) -> Stream {
-    Stream::new(seed, Purpose::Sample, [0xC10D, index, 0])
+    Stream::new(seed, [0xC10D, index, 0])
 }
 
 /// `n` standard normal numbers.

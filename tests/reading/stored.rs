@@ -3,8 +3,9 @@
 use super::*;
 use serde_json::Value;
 use wgpca::Pool;
+use wgpca::Status;
 use wgpca::gaussian::{Degenerate, Settings, fit};
-use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
+use wgpca::ot::{Epsilon, Points, Sinkhorn, divergence};
 
 fn golden(name: &str) -> Value {
     let text = std::fs::read_to_string(file("../golden/reading.json")).expect("golden values");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use wgpca::ot::Status;
+use wgpca::Status;
 
 fn number(case: &Value, key: &str) -> f64 {
     case[key].as_f64().unwrap_or_else(|| panic!("{key} of {}", case["name"]))

@@ -3,7 +3,8 @@
 use super::certificate::check;
 use super::*;
 use wgpca::Pool;
-use wgpca::ot::{Report, Status};
+use wgpca::Status;
+use wgpca::ot::Report;
 
 /// O12: the tolerance counts.
 #[test]

@@ -3,7 +3,8 @@
 use super::*;
 use crate::common::taylor_slope;
 use crate::common::widen;
-use wgpca::ot::{DivergenceSolver, Status, divergence_from, mean};
+use wgpca::Status;
+use wgpca::ot::{DivergenceSolver, divergence_from, mean};
 
 /// Weighted clouds of different sizes in three dimensions.
 fn pair<T: Real>() -> (Points<T>, Points<T>) {

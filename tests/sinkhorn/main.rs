@@ -14,7 +14,7 @@ mod small_epsilon;
 use crate::common::cast;
 use wgpca::Real;
 use wgpca::ot::{Divergence, Epsilon, Points, Sinkhorn, divergence};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 /// The stored kernel, and the same iteration streamed.
 const MEMORIES: [usize; 3] = [64 << 20, 1, 0];
@@ -60,7 +60,7 @@ fn py(n: usize, d: usize) -> Vec<f64> {
 }
 
 fn stream(seed: u64) -> Stream {
-    Stream::new(seed, Purpose::Sample, [0; 3])
+    Stream::new(seed, [0; 3])
 }
 
 /// Standard normal numbers, the same ones for the same seed.

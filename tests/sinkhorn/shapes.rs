@@ -3,7 +3,7 @@
 use super::certificate::{Certificate, check};
 use super::*;
 use crate::common::widen;
-use wgpca::ot::Status;
+use wgpca::Status;
 
 /// The gradient that two plans imply: 2 a_i (Σ_j P^xx_ij x_j / a_i − Σ_j P^xy_ij y_j / a_i).
 fn implied<T: Real>(x: &Points<T>, xy: &Certificate, xx: &Certificate) -> Vec<f64> {

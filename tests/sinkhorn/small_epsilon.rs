@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::common::{floats, golden};
-use wgpca::ot::{DivergenceSolver, Report, Status};
+use wgpca::Status;
+use wgpca::ot::{DivergenceSolver, Report};
 
 /// All iterations of a solve, whatever it went through.
 const ALL: usize = 2000;

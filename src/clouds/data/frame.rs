@@ -4,7 +4,7 @@ use crate::measure::Measure;
 
 /// Where the data lie: x = centre + scale · (normalised x).
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Frame {
     /// Pooled mean, or 0.
     pub centre: Vec<f64>,

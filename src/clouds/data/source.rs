@@ -206,7 +206,6 @@ fn common_divisor(a: usize, b: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Purpose;
 
     #[test]
     fn duplicates_merge_to_the_same_measure() {
@@ -218,7 +217,7 @@ mod tests {
     /// What lies beside a measure, where it lies and in what units does not change its streams; equal measures have different ones.
     #[test]
     fn keys_are_made_of_the_content() {
-        let mut s = Stream::new(4, Purpose::Measure, [0; 3]);
+        let mut s = Stream::new(4, [0; 3]);
         let points: Vec<f64> = (0..60).map(|_| s.normal()).collect();
         let of = |f: &dyn Fn(f64) -> f64| {
             canonical(&Measure::uniform("m", points.iter().map(|&v| f(v)).collect(), 2).unwrap())
@@ -242,7 +241,7 @@ mod tests {
     #[test]
     fn stratified_draws_are_unbiased_and_even() {
         let (n, m, d) = (300, 64, 2);
-        let mut s = Stream::new(2, Purpose::Measure, [0; 3]);
+        let mut s = Stream::new(2, [0; 3]);
         let points: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
         let weights: Vec<f64> = (0..n).map(|i| if i % 7 == 0 { 0.0 } else { 0.2 + s.uniform() }).collect();
         let measure = canonical(&Measure::weighted("m", points, d, weights).unwrap());
@@ -252,7 +251,7 @@ mod tests {
         let (mut shares, mut errors) = (vec![0.0; n], [0.0; 2]);
         let exact = crate::ot::mean(&source.points);
         for seed in 0..rounds {
-            let mut s = Stream::new(seed, Purpose::Measure, [1; 3]);
+            let mut s = Stream::new(seed, [1; 3]);
             source.draw_stratified(&mut s, &mut out);
             let place = |p: &[f64]| (0..n).find(|&i| source.row(i) == p).unwrap();
             out.coords().chunks_exact(d).for_each(|p| shares[place(p)] += 1.0 / (m as f64 * rounds as f64));
@@ -273,7 +272,7 @@ mod tests {
     #[test]
     fn draws_from_a_sample_are_disjoint_and_use_it_up() {
         let line = source(&Measure::uniform("m", (0..20).map(f64::from).collect(), 1).unwrap());
-        let mut stream = Stream::new(1, Purpose::Measure, [0; 3]);
+        let mut stream = Stream::new(1, [0; 3]);
         assert_eq!((line.sample(), line.draw_size(512), line.draw_size(5)), (Some(20), 10, 5));
         for pairs in [line.pairs(&mut stream, 10, 1), line.pairs(&mut stream, 5, 2)] {
             let mut all: Vec<f64> = pairs.iter().flatten().flat_map(|p| p.coords().to_vec()).collect();
@@ -288,7 +287,7 @@ mod tests {
     fn a_repeated_point_is_drawn_as_often_as_it_was_given() {
         let twice = source(&Measure::uniform("m", vec![0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 5.0], 1).unwrap());
         assert_eq!((twice.sample(), twice.draw_size(512)), (Some(7), 3));
-        let mut stream = Stream::new(1, Purpose::Measure, [0; 3]);
+        let mut stream = Stream::new(1, [0; 3]);
         let mut counts = [0; 6];
         for pair in (0..500).flat_map(|_| twice.pairs(&mut stream, 3, 1)) {
             let all = [pair[0].coords(), pair[1].coords()].concat();
@@ -305,7 +304,7 @@ mod tests {
 
     #[test]
     fn weights_are_drawn_from_with_replacement() {
-        let mut stream = Stream::new(1, Purpose::Measure, [0; 3]);
+        let mut stream = Stream::new(1, [0; 3]);
         let one = source(&Measure::uniform("one", vec![4.0], 1).unwrap());
         assert_eq!((one.sample(), one.draw_size(512)), (None, 512));
         assert_eq!(one.pairs(&mut stream, 2, 1)[0][1].coords(), [4.0, 4.0]);

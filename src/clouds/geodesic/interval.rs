@@ -2,13 +2,13 @@
 
 /// Open interval of times, with what its ends owe to the eigenvalues of the Hessian.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Interval {
     /// Lower end, −∞ if no eigenvalue is positive.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub low: f64,
     /// Upper end, +∞ if no eigenvalue is negative.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub high: f64,
     /// ∂low/∂λmax, 0 at −∞.
     pub(crate) low_slope: f64,

@@ -11,7 +11,7 @@ use crate::clouds::settings::Settings;
 /// Shapes of the two networks, and whether the residual terms of (D11 a) stand beside them:
 /// `φ(x) = m + Lx + net(x)`, `f(u) = ½ uᵀSu + b·u + net(u)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Architecture {
     /// d → … → d.
     pub phi: Mlp,
@@ -82,16 +82,16 @@ impl Architecture {
 
 /// Parameters of a geodesic, in the engine's normalised coordinates.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub struct Geodesic<T> {
     /// Shapes.
     pub architecture: Architecture,
     /// Parameters of φ.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub phi: Vec<T>,
     /// Parameters of f.
-    #[cfg_attr(feature = "io", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub f: Vec<T>,
 }
 

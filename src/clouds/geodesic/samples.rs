@@ -5,7 +5,7 @@ use super::interval::Interval;
 use super::networks::Geodesic;
 use super::spectrum::Spectrum;
 use crate::pool::for_each;
-use crate::rng::{Purpose, Stream, lattice_normals};
+use crate::rng::{Stream, StreamId, lattice_normals};
 use crate::simd::real::Real;
 
 /// u = φ(x) and v = ∇f(u) at n samples x ~ ρ, rows × d.
@@ -17,15 +17,15 @@ pub(crate) struct Samples<T> {
 }
 
 /// n × d standard normals of a stream.
-pub(crate) fn reference<T: Real>(seed: u64, purpose: Purpose, indices: [u32; 3], n: usize, d: usize) -> Vec<T> {
-    let mut stream = Stream::new(seed, purpose, indices);
+pub(crate) fn reference<T: Real>(seed: u64, id: StreamId, n: usize, d: usize) -> Vec<T> {
+    let mut stream = Stream::at(seed, id);
     (0..n * d).map(|_| T::from_f64(stream.normal())).collect()
 }
 
 /// n × d normals of a shifted lattice: each N(0, I), together far more even than independent ones.
-pub(crate) fn lattice<T: Real>(seed: u64, purpose: Purpose, indices: [u32; 3], n: usize, d: usize) -> Vec<T> {
+pub(crate) fn lattice<T: Real>(seed: u64, id: StreamId, n: usize, d: usize) -> Vec<T> {
     let mut x = vec![T::ZERO; n * d];
-    lattice_normals(&mut Stream::new(seed, purpose, indices), 0, d, &mut x);
+    lattice_normals(&mut Stream::at(seed, id), 0, d, &mut x);
     x
 }
 

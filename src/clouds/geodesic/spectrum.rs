@@ -3,7 +3,7 @@
 use super::chunk::Chunk;
 use super::networks::Geodesic;
 use crate::linalg::{extreme_eigenvalues, jacobi, tridiagonal_extremes};
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
 
 /// Up to this dimension the Hessians are formed (D2); above, Lanczos iterations on their products (D3) give Ritz values,
@@ -14,7 +14,7 @@ pub(crate) const LANCZOS_STEPS: usize = 24;
 /// Unit vector from which the iterations begin, the same for every row and every call: reproducible, and in general
 /// position.
 pub(crate) fn lanczos_start(d: usize) -> Vec<f64> {
-    let mut stream = Stream::new(0, Purpose::Evaluation, [0; 3]);
+    let mut stream = Stream::at(0, StreamId::LanczosStart);
     let start: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
     let norm = start.iter().map(|v| v * v).sum::<f64>().sqrt();
     start.iter().map(|s| s / norm).collect()
@@ -191,7 +191,7 @@ mod tests {
         for (d, tolerance) in [(1, 1e-12), (2, 1e-12), (3, 1e-12), (7, 1e-12), (16, 1e-12), (20, 1e-9), (60, 2e-2)] {
             let settings = Settings { hidden: vec![12, 9], initial_variance: 3.0, ..Settings::fast() };
             let architecture = Architecture::new(&settings, d).unwrap();
-            let mut stream = Stream::new(8, Purpose::Initialisation, [d as u32, 0, 0]);
+            let mut stream = Stream::new(8, [d as u32, 0, 0]);
             let g: Geodesic<f64> = Geodesic::random(&architecture, &settings, &mut stream);
             let mut chunk = chunks(&architecture, 20).remove(0);
             chunk.x.iter_mut().for_each(|x| *x = stream.normal());

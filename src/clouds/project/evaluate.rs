@@ -12,7 +12,7 @@ use crate::clouds::settings::Settings;
 use crate::error::Result;
 use crate::ot::{DivergenceBackend, Points, Sinkhorn};
 use crate::pool::map;
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
 
 /// Majorisation steps from a known time.
@@ -33,7 +33,7 @@ impl<T: Real> Evaluator<T> {
     pub fn new(data: &Data<T>, settings: &Settings, mut solves: Box<dyn DivergenceBackend<T>>) -> Result<Self> {
         let (points, seed, sinkhorn) = (settings.evaluation_points, settings.seed, &settings.sinkhorn);
         let clouds = map(&data.sources, |_, source| {
-            let mut stream = Stream::new(seed, Purpose::Evaluation, [1, source.key, 0]);
+            let mut stream = Stream::at(seed, StreamId::EvaluationMeasure { key: source.key });
             let y = source.representatives(&mut stream, points);
             let epsilon = data.epsilon(&sinkhorn.epsilon, &y);
             (y, epsilon)
@@ -41,7 +41,7 @@ impl<T: Real> Evaluator<T> {
         Ok(Evaluator {
             // Even samples of ρ: with independent ones the errors of their moments, common to all measures, would
             // decide between states.
-            x: lattice(seed, Purpose::Evaluation, [0, 0, 0], points, data.dim),
+            x: lattice(seed, StreamId::EvaluationReference, points, data.dim),
             targets: ProjectionTarget::all(clouds, &mut *solves, sinkhorn)?,
             weights: data.weights.clone(),
             solves,
@@ -96,7 +96,7 @@ impl<T: Real> Measures<'_, T> {
     /// What is projected on curves: all points of the measures, or as many as projections use.
     pub fn targets(&mut self) -> Result<Vec<ProjectionTarget<T>>> {
         let clouds = map(self.sources, |_, source| {
-            let mut stream = Stream::new(self.seed, Purpose::Evaluation, [3, 0, 0]);
+            let mut stream = Stream::at(self.seed, StreamId::ProjectionMeasure);
             let y = source.representatives(&mut stream, self.points);
             let epsilon = (self.epsilon)(&y);
             (y, epsilon)
@@ -106,7 +106,7 @@ impl<T: Real> Measures<'_, T> {
 
     /// Projects [`Measures::targets`] on a curve. What a measure gets does not depend on the others.
     pub fn project(&mut self, targets: &[ProjectionTarget<T>], curve: &Curve<'_, T>) -> Result<Vec<ProjectedTime>> {
-        let x = lattice(self.seed, Purpose::Evaluation, [4, 0, 0], self.points, self.dim());
+        let x = lattice(self.seed, StreamId::ProjectionReference, self.points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
         let tracks = (&SampledCurve::new(samples.all()), &coarse(samples.all()));
         let search = |target| Search::new(tracks, target, curve.interval, curve.span);

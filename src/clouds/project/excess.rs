@@ -12,10 +12,11 @@ use crate::clouds::data::source::Source;
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::geodesic::samples::{Samples, reference};
 use crate::error::Result;
-use crate::ot::{Answer, DivergenceQuery, Points, Query, Status};
+use crate::ot::{Answer, DivergenceQuery, Points, Query};
 use crate::pool::map;
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// Numbers that the blocks under way may hold.
 const MAX_NUMBERS_HELD: usize = 1 << 24;
@@ -202,9 +203,9 @@ impl<T: Real> Measures<'_, T> {
         for lot in order.chunks(lot) {
             let made = map(lot, |_, &i| {
                 let (source, m) = (&self.sources[i], draws.points[i]);
-                let mut stream = Stream::new(self.seed, Purpose::Evaluation, [2, source.key, 0]);
+                let mut stream = Stream::at(self.seed, StreamId::ExcessMeasure { key: source.key });
                 let epsilon = (self.epsilon)(&source.points);
-                let x: Vec<T> = reference(self.seed, Purpose::Evaluation, [7, source.key, 0], 2 * m * blocks, d);
+                let x: Vec<T> = reference(self.seed, StreamId::ExcessReference { key: source.key }, 2 * m * blocks, d);
                 let pairs = source.pairs(&mut stream, m, blocks).into_iter().zip(x.chunks_exact(2 * m * d));
                 let block = |(g, (y, x)): (usize, ([Points<T>; 2], &[T]))| {
                     let samples = curves.iter().map(|curve| Samples::new(curve, x)).collect();

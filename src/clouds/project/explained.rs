@@ -47,18 +47,18 @@ impl Share {
 
 /// The yardstick: the best single point of the first component, block by block. It is the same for all components.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Baseline {
     /// Its time on the first component, in the frame.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub time: f64,
     /// Excesses over the measures, n × G.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::list"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::list"))]
     excess: Vec<f64>,
     /// OT(Y, Y') of the blocks.
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::list"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::list"))]
     cross: Vec<f64>,
-    #[cfg_attr(feature = "io", serde(with = "crate::json_float::one"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     noise_floor: f64,
 }
 

@@ -59,11 +59,11 @@ pub(crate) fn outlier(measures: &[Measure], weights: &[f64]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     #[test]
     fn sentinels_and_far_clouds_are_named_and_nothing_else() {
-        let mut s = Stream::new(3, Purpose::Sample, [31, 0, 0]);
+        let mut s = Stream::new(3, [31, 0, 0]);
         let cloud = |i: usize, n: usize, s: &mut Stream| -> Vec<f64> {
             (0..3 * n).map(|k| s.normal() * (1.0 + 0.2 * (i * (k % 3)) as f64)).collect()
         };

@@ -1,8 +1,9 @@
 //! Measures as projections see them.
 
 use crate::error::Result;
-use crate::ot::{Answer, DivergenceBackend, Points, Report, Sinkhorn, Status};
+use crate::ot::{Answer, DivergenceBackend, Points, Report, Sinkhorn};
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// A measure, as points in the engine's frame.
 #[derive(Clone, Debug)]

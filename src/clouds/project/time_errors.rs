@@ -9,7 +9,7 @@ use crate::clouds::geodesic::samples::{Samples, lattice};
 use crate::error::Result;
 use crate::ot::{Points, Report};
 use crate::pool::map;
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
 
 /// Points and steps for the best single point.
@@ -30,7 +30,7 @@ impl<T: Real> Measures<'_, T> {
     /// The time of the best single point of a curve, argmin of `Σ_i h_i(t)`, from the mean of the measures' times.
     pub fn single(&mut self, targets: &[ProjectionTarget<T>], curve: &Curve<'_, T>, times: &[f64]) -> Result<f64> {
         let (points, steps) = SINGLE_POINT_SEARCH;
-        let x = lattice(self.seed, Purpose::Evaluation, [6, 0, 0], points, self.dim());
+        let x = lattice(self.seed, StreamId::SinglePointReference, points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
         let targets: Vec<ProjectionTarget<T>> = targets.iter().map(|t| t.thinned(points)).collect();
         let total: f64 = self.weights.iter().sum();
@@ -53,13 +53,13 @@ impl<T: Real> Measures<'_, T> {
     /// where the weights count: then the measure is no sample.
     pub fn time_errors(&mut self, curve: &Curve<'_, T>, times: &[f64]) -> Result<Vec<Option<TimeError>>> {
         let (points, steps) = HALF_SAMPLE_SEARCH;
-        let x = lattice(self.seed, Purpose::Evaluation, [8, 0, 0], points, self.dim());
+        let x = lattice(self.seed, StreamId::TimeErrorReference, points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
         let cut = |i: usize, source: &crate::clouds::data::source::Source<T>| {
             let size = source.sample().filter(|_| times[i].is_finite()).map(|_| source.draw_size(points));
             let cut = |split| {
                 // Streams are the same for all measures: what one gets does not depend on the others.
-                let mut stream = Stream::new(self.seed, Purpose::Evaluation, [9, split, 0]);
+                let mut stream = Stream::at(self.seed, StreamId::TimeErrorSplit { split });
                 source.pairs(&mut stream, size.unwrap_or(0), 1)
             };
             let epsilon = (self.epsilon)(&source.points);

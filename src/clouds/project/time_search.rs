@@ -4,8 +4,9 @@ use super::target::ProjectionTarget;
 use super::track::{Along, SampledCurve};
 use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::samples::SampleView;
-use crate::ot::{Answer, DivergenceQuery, Points, Query, Report, Status, variance};
+use crate::ot::{Answer, DivergenceQuery, Points, Query, Report, variance};
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// Where a measure projects.
 #[derive(Clone, Copy, Debug, PartialEq)]

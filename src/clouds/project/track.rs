@@ -2,8 +2,9 @@
 
 use super::target::ProjectionTarget;
 use crate::clouds::geodesic::samples::SampleView;
-use crate::ot::{Answer, DivergenceQuery, Points, Report, Status};
+use crate::ot::{Answer, DivergenceQuery, Points, Report};
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// A curve over some samples, its means apart: `ξ(t) − ξ̄(t) = (u − ū) + t (v − v̄)`. Both parts are formed in f64, so that
 /// neither a far measure nor a late time costs digits.

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{eigen, square_root};
 use crate::ot::{Answer, DivergenceBackend, DivergenceQuery, Points, Query, assignment};
 use crate::pool::{for_each, map};
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
 
 /// Draws of ρ that are paired with the reference cloud for the regression of φ.
@@ -41,7 +41,7 @@ pub(crate) fn barycentre<T: Real>(
     solves: &mut dyn DivergenceBackend<T>,
 ) -> Result<Vec<T>> {
     let (n, d) = (settings.tangent.points, data.dim);
-    let mut stream = Stream::new(settings.seed, Purpose::Tangent, [0, 0, 0]);
+    let mut stream = Stream::at(settings.seed, StreamId::TangentCloud);
     let mut one = Points::buffer(1, d);
     let mut cloud = Vec::with_capacity(n * d);
     let mut sum = 0.0;
@@ -96,7 +96,7 @@ fn fields<T: Real>(
     let mut x = Points::buffer(cloud.len() / data.dim, data.dim);
     x.coords_mut().copy_from_slice(cloud);
     let mut fields = map(&data.sources, |_, source| {
-        let mut stream = Stream::new(settings.seed, Purpose::Tangent, [1, round, source.key]);
+        let mut stream = Stream::at(settings.seed, StreamId::TangentMeasure { round, key: source.key });
         let mut y = Points::buffer(x.len(), data.dim);
         source.draw_stratified(&mut stream, &mut y);
         let epsilon = data.epsilon(&settings.sinkhorn.epsilon, &y);
@@ -132,7 +132,7 @@ impl<T: Real> TangentSpace<T> {
         solves: &mut dyn DivergenceBackend<T>,
     ) -> Result<Self> {
         let (n, d) = (settings.tangent.points, data.dim);
-        let x: Vec<T> = lattice(settings.seed, Purpose::Tangent, [2, run, 0], n, d);
+        let x: Vec<T> = lattice(settings.seed, StreamId::TangentReference { run }, n, d);
         let velocities: Vec<Samples<T>> = earlier.iter().map(|e| Samples::new(&e.geodesic, &x)).collect();
         let mut cloud = vec![T::ZERO; n * d];
         velocities[0].at(time, &mut cloud);
@@ -252,7 +252,7 @@ pub(crate) fn start<T: Real>(
     solves: &mut dyn DivergenceBackend<T>,
 ) -> Result<Started<T>> {
     let architecture = Architecture::new(settings, data.dim)?;
-    let mut stream = Stream::new(settings.seed, Purpose::Initialisation, [run, 0, 0]);
+    let mut stream = Stream::at(settings.seed, StreamId::RandomStart { run });
     let mut geodesic = Geodesic::random(&architecture, settings, &mut stream);
     let n = data.sources.len();
     set_affine(&mut geodesic, data);
@@ -281,7 +281,7 @@ pub(crate) fn start<T: Real>(
             } else {
                 copy_meeting_point(&mut geodesic, data, settings, earlier, (meeting, run), solves.cancel())?;
             }
-            let stream = Stream::new(settings.seed, Purpose::Tangent, [4, run, 0]);
+            let stream = Stream::at(settings.seed, StreamId::RegressionOfF { run });
             let mut pairs = from_list(&space.cloud, &field, data.dim, stream);
             regress(&mut geodesic, Network::GradientOfF, settings.tangent.regression, &mut pairs, solves.cancel())?;
             let state = State::new(geodesic, times, [meeting, 0.0]);
@@ -310,7 +310,7 @@ fn fit_phi<T: Real>(
         if cancel.is_cancelled() {
             return;
         }
-        *x = lattice(settings.seed, Purpose::Tangent, [3, run, k as u32], n, d);
+        *x = lattice(settings.seed, StreamId::PairingReference { run, pairing: k as u32 }, n, d);
         let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2)).sum::<f64>();
         let cost: Vec<f64> = x.chunks_exact(d).flat_map(|a| cloud.chunks_exact(d).map(move |b| square(a, b))).collect();
         *targets = assignment(&cost, n).into_iter().flat_map(|j| cloud[j * d..(j + 1) * d].to_vec()).collect();
@@ -318,7 +318,7 @@ fn fit_phi<T: Real>(
     cancel.check()?;
     let inputs: Vec<T> = draws.iter().flat_map(|(x, _)| x.clone()).collect();
     let targets: Vec<T> = draws.into_iter().flat_map(|(_, t)| t).collect();
-    let stream = Stream::new(settings.seed, Purpose::Tangent, [5, run, 0]);
+    let stream = Stream::at(settings.seed, StreamId::RegressionOfPhi { run });
     let mut pairs = from_list(&inputs, &targets, d, stream);
     regress(geodesic, Network::Phi, settings.tangent.regression, &mut pairs, cancel).map(drop)
 }
@@ -336,7 +336,12 @@ fn copy_meeting_point<T: Real>(
     geodesic.phi.copy_from_slice(&first.phi);
     let mut pairs = |step: usize, x: &mut [T], y: &mut [T]| {
         let n = x.len() / data.dim;
-        x.copy_from_slice(&lattice::<T>(settings.seed, Purpose::Tangent, [6, run, step as u32], n, data.dim));
+        x.copy_from_slice(&lattice::<T>(
+            settings.seed,
+            StreamId::MeetingReference { run, step: step as u32 },
+            n,
+            data.dim,
+        ));
         Samples::new(first, x).at(meeting, y);
     };
     regress(geodesic, Network::Phi, settings.tangent.regression, &mut pairs, cancel).map(drop)

@@ -54,8 +54,8 @@ impl<T: Real> Gradient<T> {
 
 /// A component in training.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "io", serde(bound = ""))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
 pub struct State<T> {
     /// φ and f.
     pub geodesic: Geodesic<T>,

@@ -1,6 +1,6 @@
 //! Which measures a step visits, and what each counts for.
 
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 
 /// The measures of one step after the other.
 ///
@@ -45,7 +45,7 @@ impl Visits {
         let (epoch, place) = (step / steps_a_round, step % steps_a_round);
         if epoch != self.epoch {
             self.order.iter_mut().enumerate().for_each(|(k, o)| *o = k as u32);
-            Stream::new(seed, Purpose::Order, [run, epoch as u32, 0]).shuffle_front(&mut self.order, n);
+            Stream::at(seed, StreamId::EpochOrder { run, epoch: epoch as u32 }).shuffle_front(&mut self.order, n);
             self.epoch = epoch;
         }
         self.visited.clear();
@@ -53,7 +53,7 @@ impl Visits {
             self.visited.extend(&self.order[place * visits..][..visits]);
         } else {
             // One measure at each of u, u + 1, … on the line on which each takes its probability.
-            let mut next = Stream::new(seed, Purpose::Order, [run, step as u32, 1]).uniform();
+            let mut next = Stream::at(seed, StreamId::StepVisits { run, step: step as u32 }).uniform();
             let mut end = 0.0;
             for &i in &self.order {
                 end += self.probabilities[i as usize];

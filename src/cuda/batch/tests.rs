@@ -1,9 +1,10 @@
 //! Against `ot::CpuBackend` in f64, which follows one chain after the other.
 
 use super::*;
-use crate::ot::{CpuBackend, Epsilon, Status};
-use crate::rng::{Purpose, Stream};
+use crate::ot::{CpuBackend, Epsilon};
+use crate::rng::Stream;
 use crate::simd::real::Real;
+use crate::status::Status;
 use wgpca_emulator::{Order, session};
 
 /// Solves between a cloud that moves by a third of the last gradient and a fixed one; from the second problem on it starts near,
@@ -39,7 +40,7 @@ impl<T: Real> Query<T> for Walk<T> {
 }
 
 fn cloud<T: Real>(seed: u32, n: usize, d: usize, shift: f64, weighted: bool) -> Points<T> {
-    let mut s = Stream::new(u64::from(seed), Purpose::Sample, [n as u32, d as u32, 1]);
+    let mut s = Stream::new(u64::from(seed), [n as u32, d as u32, 1]);
     // f32 holds them exactly, so that both precisions see the same clouds.
     let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(f64::from((shift + s.normal()) as f32))).collect();
     let weight = |k: usize| if !weighted { 1.0 } else { [0.0, 0.25, 0.5, 0.75][k % 4] };

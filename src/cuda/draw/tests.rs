@@ -5,13 +5,13 @@ use super::*;
 use crate::clouds::shared::CpuTrainer;
 use crate::clouds::{Architecture, Settings};
 use crate::measure::Measure;
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 use wgpca_emulator::{Order, configure};
 
 /// n measures of 1 to 40 points of unequal weights, some 0.
 pub(in crate::cuda) fn data(n: usize, d: usize) -> Data<f32> {
     let measure = |i: usize| {
-        let mut s = Stream::new(9, Purpose::Sample, [i as u32, d as u32, 0]);
+        let mut s = Stream::new(9, [i as u32, d as u32, 0]);
         let points = 1 + s.below(40);
         let coords: Vec<f64> = (0..points * d).map(|_| 0.3 * i as f64 / n as f64 + s.normal()).collect();
         let weights = (0..points).map(|k| if k % 5 == 1 { 0.0 } else { 0.1 + s.uniform() }).collect();

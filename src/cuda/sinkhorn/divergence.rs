@@ -3,7 +3,8 @@
 use super::{Clouds, Size, Solver, Start};
 use crate::cuda::device::CudaDevice;
 use crate::error::Result;
-use crate::ot::{self, Divergence, Points, Potentials, Sinkhorn, Status};
+use crate::ot::{self, Divergence, Points, Potentials, Sinkhorn};
+use crate::status::Status;
 
 /// [`ot::divergence`](crate::ot::divergence) on a GPU, in f32: the same result up to rounding, always streamed (nothing
 /// of size n × m is kept).

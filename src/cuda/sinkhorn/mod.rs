@@ -11,7 +11,8 @@ use super::device::CudaDevice;
 use super::launch::{Grid, Parameter};
 use super::memory::Buffer;
 use crate::error::Result;
-use crate::ot::{Report, Sinkhorn, Status};
+use crate::ot::{Report, Sinkhorn};
+use crate::status::Status;
 use cudarc::driver::{CudaView, CudaViewMut, DeviceRepr};
 use schedule::{BlockSchedule, deal_own, most_parts, schedule, sums};
 

@@ -90,13 +90,13 @@ pub(crate) fn remove(v: &mut [f64], orthonormal: &[Vec<f64>]) {
 mod tests {
     use super::super::geodesic::symmetric_lift;
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     /// |KA| = |coordinates|, and the dual of sym(KA Aᵀ) gives them back.
     #[test]
     fn coordinates_are_orthonormal() {
         for d in [1, 2, 3, 6, 20] {
-            let mut s = Stream::new(1, Purpose::Sample, [d as u32, 0, 0]);
+            let mut s = Stream::new(1, [d as u32, 0, 0]);
             let a: Vec<f64> = (0..d * d).map(|_| s.normal()).collect();
             let a = symmetric_lift(&a, d);
             let at = Coordinates::new(&a, d);

@@ -9,7 +9,7 @@ use crate::linalg::{SignedSvd, add, dot, eigen, factor, from_eigen, gram, multip
 /// positive definite, `X = KA`. Its speed is `√(|X|² + |v|²)`, and the distance between two of its points is the speed
 /// times the difference of their times.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "io", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Geodesic {
     pub(crate) d: usize,
     pub(crate) a: Vec<f64>,

@@ -10,7 +10,7 @@ use crate::gaussian::tangent::principal_directions::Logs;
 use crate::gaussian::tangent::tangent_pca::Tangent;
 use crate::linalg::{add, dot, multiply, multiply_tn};
 use crate::pool::for_each;
-use crate::rng::{Purpose, Stream};
+use crate::rng::{GaussianSearch, Stream, StreamId};
 
 /// Principal directions that are tried at one point.
 const PRINCIPAL: usize = 3;
@@ -26,7 +26,7 @@ pub(crate) fn first(data: &Data, tangent: &Tangent, count: usize, seed: u64) -> 
     let rest = if logs.p > 1 { count.saturating_sub(chosen.len()) } else { 0 };
     let mut candidates = vec![];
     for k in 0..CANDIDATES * rest {
-        let mut stream = Stream::new(seed, Purpose::Initialisation, [0x6A, 1, k as u32]);
+        let mut stream = Stream::at(seed, StreamId::GaussianStart { search: GaussianSearch::First, k: k as u32 });
         let pair = if k % 2 == 0 { between(data, a, &mut stream) } else { None };
         candidates.push(pair.unwrap_or_else(|| {
             let direction = random(logs.p, &[], &mut stream);
@@ -83,7 +83,7 @@ pub(crate) fn across(
         .collect();
     for k in 0..CANDIDATES * rest {
         let at = &points[k % points.len()];
-        let mut stream = Stream::new(seed, Purpose::Initialisation, [0x6A, 2, k as u32]);
+        let mut stream = Stream::at(seed, StreamId::GaussianStart { search: GaussianSearch::Second, k: k as u32 });
         let direction = random(at.logs.p, &at.earlier, &mut stream);
         let line = at.logs.line(&at.base.a, &at.base.mean, &direction, data.d);
         groups[k % points.len()].push(start(format!("random({}) at quantile {}", k + 1, at.name), line, at.time));
@@ -101,7 +101,10 @@ pub(crate) fn through(data: &Data, base: &Geodesic, earlier: &[Vec<f64>], count:
     let mut out: Vec<Start> =
         directions.iter().enumerate().map(|(k, v)| start(format!("tangent({})", k + 1), line(v), 0.0)).collect();
     for k in 0..if free > 1 { count.saturating_sub(out.len()) } else { 0 } {
-        let mut stream = Stream::new(seed, Purpose::Initialisation, [0x6A, 3 + earlier.len() as u32, k as u32]);
+        let mut stream = Stream::at(
+            seed,
+            StreamId::GaussianStart { search: GaussianSearch::Later(earlier.len() as u32), k: k as u32 },
+        );
         out.push(start(format!("random({})", k + 1), line(&random(logs.p, earlier, &mut stream)), 0.0));
     }
     Starts::new(out, vec![], 0)

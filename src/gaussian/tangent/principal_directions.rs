@@ -5,7 +5,7 @@ use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::gaussian::preprocess::Data;
 use crate::gaussian::sums::sum;
 use crate::linalg::{SignedSvd, add, dot, eigen, multiply, multiply_tn};
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 
 /// Up to this order the matrix of products is decomposed whole.
 const MAX_FULL_ORDER: usize = 400;
@@ -148,7 +148,7 @@ fn by_products(rows: &[f64], n: usize, p: usize) -> Vec<(f64, Vec<f64>)> {
 fn by_iteration(rows: &[f64], p: usize, count: usize) -> Vec<(f64, Vec<f64>)> {
     let n = rows.len() / p;
     let width = (2 * count + 8).min(n).min(p);
-    let mut stream = Stream::new(0, Purpose::Tangent, [1, 0, 0]);
+    let mut stream = Stream::at(0, StreamId::PrincipalDirections);
     let mut block: Vec<Vec<f64>> = (0..width).map(|_| (0..p).map(|_| stream.normal()).collect()).collect();
     let mut last = vec![0.0; count];
     for _ in 0..300 {
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn three_ways_agree() {
         let (n, p) = (450, 420);
-        let mut s = Stream::new(2, Purpose::Sample, [0; 3]);
+        let mut s = Stream::new(2, [0; 3]);
         let axis: Vec<Vec<f64>> = {
             let mut block: Vec<Vec<f64>> = (0..6).map(|_| (0..p).map(|_| s.normal()).collect()).collect();
             orthonormalise(&mut block);

@@ -1,7 +1,7 @@
 //! Points on the surface of a mesh.
 
 use super::cloud::{Content, Fault, Remark};
-use crate::rng::{Purpose, Stream};
+use crate::rng::{Stream, StreamId};
 
 /// How many points to draw, and the seed.
 pub(crate) type Surface = Option<(usize, u64)>;
@@ -70,7 +70,7 @@ fn sample(
     if count.checked_mul(dim).is_none_or(|n| points.try_reserve_exact(n).is_err()) {
         return Err(format!("{count} points do not fit in memory; draw fewer").into());
     }
-    let mut stream = Stream::new(seed, Purpose::Surface, [0, 0, 0]);
+    let mut stream = Stream::at(seed, StreamId::MeshSurface);
     for _ in 0..count {
         let [a, b, c] = triangles[stream.weighted(&cumulative)];
         let (a, b, c) = (corner(a), corner(b), corner(c));

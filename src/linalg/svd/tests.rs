@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::linalg::dense::{identity, multiply_nt};
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 
 fn random(d: usize, seed: u32) -> Vec<f64> {
-    let mut s = Stream::new(11, Purpose::Sample, [d as u32, seed, 0]);
+    let mut s = Stream::new(11, [d as u32, seed, 0]);
     (0..d * d).map(|_| s.normal()).collect()
 }
 

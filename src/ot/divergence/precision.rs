@@ -5,8 +5,9 @@ use super::workspace::{OutOfDigits, Workspace};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::ot::points::Points;
-use crate::ot::settings::{Report, Sinkhorn, Status};
+use crate::ot::settings::{Report, Sinkhorn};
 use crate::simd::real::{Real, cast};
+use crate::status::Status;
 
 /// Solves between clouds of about the same size, with the memory they keep from one to the next.
 #[derive(Clone, Debug, Default)]
@@ -194,13 +195,13 @@ impl Wide {
 mod tests {
     use super::*;
     use crate::ot::epsilon::Epsilon;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     /// A chain of solves does not know what its memory has solved before, in f64 either.
     #[test]
     fn a_chain_starts_from_its_own_potentials() {
         let points = |index: u32| {
-            let mut stream = Stream::new(5, Purpose::Sample, [index, 0, 0]);
+            let mut stream = Stream::new(5, [index, 0, 0]);
             let coords: Vec<f32> = (0..120).map(|_| stream.normal() as f32).collect();
             Points::uniform(&coords, 2).unwrap()
         };

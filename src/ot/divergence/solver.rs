@@ -6,8 +6,9 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::ot::epsilon::{Epsilon, both};
 use crate::ot::points::Points;
-use crate::ot::{Report, Sinkhorn, Status};
+use crate::ot::{Report, Sinkhorn};
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// A Sinkhorn divergence with all that was found on the way.
 #[derive(Clone, Debug)]
@@ -41,7 +42,8 @@ pub struct Divergence<T> {
 ///
 /// # Example
 /// ```
-/// use wgpca::ot::{Epsilon, Points, Sinkhorn, Status, divergence};
+/// use wgpca::Status;
+/// use wgpca::ot::{Epsilon, Points, Sinkhorn, divergence};
 /// let x = Points::uniform(&[0.0f64, 0.0, 1.0, 0.0], 2)?;
 /// let y = Points::uniform(&[0.0f64, 1.0, 10.0, 10.0], 2)?;
 /// let s = divergence(&x, &y, &Sinkhorn { epsilon: Epsilon::Fixed(1e-3), ..Default::default() })?;

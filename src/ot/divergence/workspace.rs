@@ -5,12 +5,13 @@ use crate::cancel::Cancel;
 use crate::ot::kernel::cloud::Cloud;
 use crate::ot::kernel::row_parts::MIN_PARALLEL_ENTRIES;
 use crate::ot::points::{Points, mean_into};
-use crate::ot::settings::{Report, Sinkhorn, Status};
+use crate::ot::settings::{Report, Sinkhorn};
 use crate::ot::sinkhorn::problem::Pair;
 use crate::ot::sinkhorn::solver::{SinkhornSolver, Stop};
 use crate::pool::join;
 use crate::simd::Isa;
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// Both solves leave the gradient an error, in units of √(ε ln 2), of some ten times their marginal errors. These must be below this
 /// share of it.

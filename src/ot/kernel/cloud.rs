@@ -257,10 +257,10 @@ fn widest<T: Real>(coords: &[T], d: usize, order: &[u32]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     fn random(n: usize, d: usize) -> Points<f64> {
-        let mut s = Stream::new(5, Purpose::Sample, [n as u32, d as u32, 0]);
+        let mut s = Stream::new(5, [n as u32, d as u32, 0]);
         let coords: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
         Points::uniform(&coords, d).unwrap()
     }

@@ -215,7 +215,7 @@ pub(crate) fn softmin<T: Real>(
 mod tests {
     use super::*;
     use crate::ot::points::Points;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
 
     /// The textbook row, in f64: (−log₂ Σ_j 2^e_j, mean).
     fn naive(x: &[f64], y: &[Vec<f64>], e: impl Fn(usize, f64) -> f64) -> (f64, Vec<f64>) {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn cloud<T: Real>(n: usize, d: usize, zero_weights: bool) -> Cloud<T> {
-        let mut s = Stream::new(11, Purpose::Sample, [n as u32, d as u32, 1]);
+        let mut s = Stream::new(11, [n as u32, d as u32, 1]);
         let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(s.normal() / (d as f64).sqrt())).collect();
         let weights: Vec<T> =
             (0..n).map(|i| T::from_f64(if zero_weights && i % 3 == 1 { 0.0 } else { 1.0 + s.uniform() })).collect();
@@ -240,7 +240,7 @@ mod tests {
 
     fn check<T: Real>(isa: Isa, n: usize, m: usize, d: usize, tolerance: f64) {
         let (x, y) = (cloud::<T>(n, d, false), cloud::<T>(m, d, m > 2));
-        let mut s = Stream::new(12, Purpose::Sample, [n as u32, m as u32, d as u32]);
+        let mut s = Stream::new(12, [n as u32, m as u32, d as u32]);
         let mut potential = |len: usize| -> Vec<T> { (0..len).map(|_| T::from_f64(s.normal())).collect() };
         let (f, g, b) = (potential(x.padded()), potential(y.padded()), potential(y.padded()));
         let w: Vec<T> = y.log_weights.iter().zip(&b).map(|(&l, &b)| l + b).collect();

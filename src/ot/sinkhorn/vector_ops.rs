@@ -85,13 +85,13 @@ fn rise_body<V: Vector>(weights: &[V::Scalar], on_top: &[V::Scalar]) -> Drift<V:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{Purpose, Stream};
+    use crate::rng::Stream;
     use crate::simd::Isa;
 
     fn against_loops<T: Real>(bound: f64) {
         for isa in Isa::available() {
             for n in [16, 48, 1040] {
-                let mut s = Stream::new(n as u64, Purpose::Sample, [9, 0, 0]);
+                let mut s = Stream::new(n as u64, [9, 0, 0]);
                 let weights: Vec<T> =
                     (0..n).map(|i| T::from_f64([s.uniform(), 0.0, 1e-19, s.uniform()][i % 4] / n as f64)).collect();
                 // Some are lost, some of these faint.

@@ -8,8 +8,8 @@ mod known;
 mod weights;
 
 use crate::common::clouds::{measure, normals, stream};
+use wgpca::Status;
 use wgpca::clouds::{Model, Settings, Tangent, fit};
-use wgpca::ot::Status;
 use wgpca::rng::Stream;
 use wgpca::{Measure, Pool, Real};
 

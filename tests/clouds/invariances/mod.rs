@@ -5,9 +5,10 @@ mod laws;
 mod requests;
 
 use crate::common::clouds::{measure, normals, stream};
+use wgpca::Status;
 use wgpca::clouds::{Component, Model, Schedule, Settings, Start, Tangent, TimeUpdate, fit};
 use wgpca::nn::Activation;
-use wgpca::ot::{Epsilon, Sinkhorn, Status};
+use wgpca::ot::{Epsilon, Sinkhorn};
 use wgpca::{Error, Measure, Pool};
 
 /// `fast`, small: the identities below hold whatever the quality of the fit.

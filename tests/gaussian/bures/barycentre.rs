@@ -2,7 +2,8 @@
 
 use super::*;
 use wgpca::Pool;
-use wgpca::gaussian::{Barycentre, Gaussians, Status, barycentre, bures_distance, monge_map};
+use wgpca::Status;
+use wgpca::gaussian::{Barycentre, Gaussians, barycentre, bures_distance, monge_map};
 
 fn find(covariances: Vec<f64>, d: usize, weights: Option<Vec<f64>>) -> Barycentre {
     let set = Gaussians::new(covariances, d).unwrap();

@@ -4,8 +4,9 @@
 use super::*;
 use crate::common::{floats, golden, relative_error};
 use serde_json::Value;
+use wgpca::Status;
 use wgpca::gaussian::{
-    Gaussians, Geodesic, Status, barycentre, bures_distance, inner_product, linearised_distance, log, monge_map,
+    Gaussians, Geodesic, barycentre, bures_distance, inner_product, linearised_distance, log, monge_map,
     sectional_curvature,
 };
 

@@ -9,11 +9,11 @@ mod golden;
 mod input;
 
 use wgpca::gaussian::rotation_exp;
-use wgpca::rng::{Purpose, Stream};
+use wgpca::rng::Stream;
 
 /// Standard normal numbers, the same ones for the same seed.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
-    let mut stream = Stream::new(seed, Purpose::Sample, [0; 3]);
+    let mut stream = Stream::new(seed, [0; 3]);
     (0..count).map(|_| stream.normal()).collect()
 }
 

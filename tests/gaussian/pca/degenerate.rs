@@ -165,7 +165,7 @@ fn anything_goes() {
     let pool = Pool::new(2).unwrap();
     let (mut fits, mut refusals) = (0, 0);
     for seed in 0..600 {
-        let mut s = Stream::new(seed, Purpose::Sample, [9, 9, 9]);
+        let mut s = Stream::new(seed, [9, 9, 9]);
         let (d, n, kind) = (1 + s.below(4), 1 + s.below(7), s.below(6));
         let scale = [1.0, 1e-12, 1e12, 1e-24, 1e24][s.below(5)];
         let mut covariances: Vec<f64> = vec![];

@@ -9,12 +9,13 @@ mod laws;
 mod model;
 
 use wgpca::Pool;
-use wgpca::gaussian::{Gaussians, Model, Settings, Status, fit, wasserstein_distance};
-use wgpca::rng::{Purpose, Stream};
+use wgpca::Status;
+use wgpca::gaussian::{Gaussians, Model, Settings, fit, wasserstein_distance};
+use wgpca::rng::Stream;
 
 /// Standard normal numbers, the same ones for the same seed.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
-    let mut stream = Stream::new(seed, Purpose::Sample, [1, 0, 0]);
+    let mut stream = Stream::new(seed, [1, 0, 0]);
     (0..count).map(|_| stream.normal()).collect()
 }
 

@@ -13,10 +13,11 @@ use crate::clouds::geodesic::networks::Architecture;
 use crate::clouds::geodesic::spectrum::Extreme;
 use crate::clouds::settings::{Sampling, Settings};
 use crate::nn::Jets;
-use crate::ot::{DivergenceProblem, DivergenceWorkspace, Init, Points, Report, Status};
+use crate::ot::{DivergenceProblem, DivergenceWorkspace, Init, Points, Report};
 use crate::pool::{for_each, join, parallel};
-use crate::rng::{Purpose, Stream, lattice_normals};
+use crate::rng::{Stream, StreamId, lattice_normals};
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// A time is taken to stay where it is if it lies within this part of the last interval.
 const SURE_FRACTION: f64 = 0.8;
@@ -136,15 +137,20 @@ impl<T: Real> CpuTrainer<T> {
         let draw_x = |_, BatchChunk { chunk, .. }: &mut BatchChunk<T>| {
             if stratified {
                 let d = data.dim;
-                lattice_normals(&mut Stream::new(seed, Purpose::Reference, [run, at, 0]), chunk.first, d, &mut chunk.x);
+                lattice_normals(
+                    &mut Stream::at(seed, StreamId::StepReference { run, step: at, row: 0 }),
+                    chunk.first,
+                    d,
+                    &mut chunk.x,
+                );
             } else {
-                let mut stream = Stream::new(seed, Purpose::Reference, [run, at, chunk.first as u32]);
+                let mut stream = Stream::at(seed, StreamId::StepReference { run, step: at, row: chunk.first as u32 });
                 chunk.x.iter_mut().for_each(|x| *x = T::from_f64(stream.normal()));
             }
         };
         let draw_y = |_, slot: &mut MeasureBatch<T>| {
             let source = &data.sources[slot.index];
-            let mut stream = Stream::new(seed, Purpose::Measure, [run, at, source.key]);
+            let mut stream = Stream::at(seed, StreamId::StepMeasure { run, step: at, key: source.key });
             if stratified {
                 source.draw_stratified(&mut stream, &mut slot.y);
             } else {

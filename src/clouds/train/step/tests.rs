@@ -135,7 +135,7 @@ fn residual_case(earlier: usize, orthogonality: Orthogonality, far: bool, activa
         ..Settings::fast()
     };
     let architecture = Architecture::new(&settings, d).unwrap();
-    let mut stream = Stream::new(5, Purpose::Initialisation, [0, earlier as u32, 0]);
+    let mut stream = Stream::new(5, [0, earlier as u32, 0]);
     let mut random = || {
         let mut g: Geodesic<f64> = Geodesic::random(&architecture, &settings, &mut stream);
         // Eigenvalues of both signs everywhere, so that both ends of the interval exist.
@@ -149,7 +149,7 @@ fn residual_case(earlier: usize, orthogonality: Orthogonality, far: bool, activa
     let n = 4;
     let state = State::new(geodesic, vec![50.0, 0.2, -50.0, 0.1], [0.15, if far { 60.0 } else { 0.1 }]);
     let mut stepper = CpuTrainer::new(&architecture, &settings, &vec![1.0; n], earlier);
-    let mut stream = Stream::new(6, Purpose::Reference, [0; 3]);
+    let mut stream = Stream::new(6, [0; 3]);
     let mut cloud = |shift: f64| -> Vec<f64> { (0..150 * d).map(|_| shift + stream.normal()).collect() };
     let (x, y) = (cloud(0.0), [cloud(0.5), cloud(-1.0), cloud(0.2)]);
     stepper.set(&x, &[(0, &y[0], 0.3), (1, &y[1], 0.4), (2, &y[2], 0.5)]);

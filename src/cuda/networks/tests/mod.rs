@@ -8,7 +8,7 @@ use super::*;
 use crate::clouds::geodesic::chunk::{Chunk, chunks};
 use crate::clouds::{Geodesic, Settings};
 use crate::nn::{Activation, Mlp};
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 use wgpca_emulator::{Order, Session, session};
 
 struct Case {
@@ -83,7 +83,7 @@ fn prepare(case: &Case) -> Prepared {
     let emulator = session(case.order);
     let device = CudaDevice::open(0).unwrap();
     let architecture = architecture(case);
-    let mut stream = Stream::new(5, Purpose::Initialisation, [case.d as u32, case.rows as u32, 0]);
+    let mut stream = Stream::new(5, [case.d as u32, case.rows as u32, 0]);
     let settings = Settings { initial_variance: 1.0, ..Settings::fast() };
     let mut geodesic: Geodesic<f32> = Geodesic::random(&architecture, &settings, &mut stream);
     // Biases and last layers are not those of a start.

@@ -45,7 +45,7 @@ pub(super) fn solve(
 
 /// `n` normal points, on the line by size.
 pub(super) fn normals(seed: u64, n: usize, mean: &[f64], width: &[f64]) -> Vec<f32> {
-    let mut s = Stream::new(seed, Purpose::Sample, [n as u32, 1, 4]);
+    let mut s = Stream::new(seed, [n as u32, 1, 4]);
     let mut point = || mean.iter().zip(width).map(|(m, w)| (m + w * s.normal()) as f32).collect::<Vec<_>>();
     let mut points: Vec<f32> = (0..n).flat_map(|_| point()).collect();
     if mean.len() == 1 {

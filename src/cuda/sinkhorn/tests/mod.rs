@@ -7,7 +7,7 @@ use super::*;
 use crate::cuda::divergence;
 use crate::cuda::graph::Graph;
 use crate::ot::{Divergence, Epsilon, Points};
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 use wgpca_emulator::{Order, session};
 
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ enum Weights {
 
 /// `n` normal points of standard deviation `spread` around `shift` in every coordinate, which f32 holds exactly.
 fn cloud(seed: u32, n: usize, d: usize, shift: f64, spread: f64, weights: Weights) -> (Points<f32>, Points<f64>) {
-    let mut s = Stream::new(u64::from(seed), Purpose::Sample, [n as u32, d as u32, 0]);
+    let mut s = Stream::new(u64::from(seed), [n as u32, d as u32, 0]);
     let coords: Vec<f32> = (0..n * d).map(|_| (shift + spread * s.normal()) as f32).collect();
     let weights: Vec<f32> = (0..n)
         .map(|i| match weights {

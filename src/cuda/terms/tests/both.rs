@@ -7,7 +7,7 @@ use crate::cuda::draw::tests::data;
 use crate::cuda::draw::{Sampler, Sources};
 use crate::nn::step_and_floor;
 use crate::ot::Sinkhorn;
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 
 /// |a − b| ≤ tolerance · largest |b|.
 pub(super) fn close(a: &[f64], b: &[f64], tolerance: f64, what: &str) {
@@ -93,7 +93,7 @@ impl Both {
         let sinkhorn = Sinkhorn { tolerance: 1e-2, max_iterations: 40, ..Sinkhorn::default() };
         let settings = Settings { sinkhorn, hidden: vec![6, 5], initial_variance: 2.0, seed: 4, ..settings };
         let architecture = Architecture::new(&settings, d).unwrap();
-        let mut stream = Stream::new(5, Purpose::Initialisation, [n as u32, d as u32, earlier as u32]);
+        let mut stream = Stream::new(5, [n as u32, d as u32, earlier as u32]);
         let mut random = || Geodesic::<f32>::random(&architecture, &settings, &mut stream);
         let interval = Interval { low: -0.4, high: 0.6, low_slope: 0.0, high_slope: 0.0 };
         let mut geodesic = random();

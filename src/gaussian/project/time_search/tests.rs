@@ -4,7 +4,7 @@ use super::*;
 use crate::gaussian::geometry::coordinates::Coordinates;
 use crate::gaussian::geometry::geodesic::symmetric_lift;
 use crate::linalg::{factor, gram};
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 
 struct View {
     line: Geodesic,
@@ -14,7 +14,7 @@ struct View {
 
 /// Random lines and measures: generic, nearly singular, far larger or far smaller than the line.
 fn view(d: usize, seed: u32) -> View {
-    let mut s = Stream::new(23, Purpose::Sample, [d as u32, seed, 0]);
+    let mut s = Stream::new(23, [d as u32, seed, 0]);
     let mut normals = |n: usize| (0..n).map(|_| s.normal()).collect::<Vec<f64>>();
     let mut b = normals(d * d);
     match seed % 4 {

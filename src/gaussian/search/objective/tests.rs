@@ -8,7 +8,7 @@ use crate::gaussian::preprocess::Data;
 use crate::gaussian::search::parametrization::{Across, Parametrization};
 use crate::gaussian::settings::Degenerate;
 use crate::linalg::gram;
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 
 struct Case {
     data: Data,
@@ -17,7 +17,7 @@ struct Case {
 
 impl Case {
     fn new(d: usize, n: usize, means: bool, seed: u32) -> Self {
-        let mut stream = Stream::new(17, Purpose::Sample, [d as u32, seed, 0]);
+        let mut stream = Stream::new(17, [d as u32, seed, 0]);
         let covariances = (0..n)
             .flat_map(|_| gram(&(0..d * d).map(|_| stream.normal()).collect::<Vec<_>>(), d))
             .collect::<Vec<f64>>();

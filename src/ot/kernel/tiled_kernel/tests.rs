@@ -4,14 +4,14 @@ use super::*;
 use crate::ot::kernel::apply::moment_body;
 use crate::ot::kernel::tiles::{build_body, cut, sweep_body};
 use crate::ot::points::Points;
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 use crate::simd::{Lanes, Vector};
 
 const SIZES: [(usize, usize); 9] =
     [(1, 1), (1, 130), (130, 1), (15, 17), (16, 16), (17, 15), (3, 130), (130, 15), (130, 130)];
 
 fn cloud<T: Real>(n: usize, d: usize, seed: u64) -> Cloud<T> {
-    let mut s = Stream::new(seed, Purpose::Sample, [n as u32, d as u32, 2]);
+    let mut s = Stream::new(seed, [n as u32, d as u32, 2]);
     let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(s.normal())).collect();
     let weights: Vec<T> = (0..n).map(|i| T::from_f64(if i % 5 == 2 { 0.0 } else { 0.1 + s.uniform() })).collect();
     let mut cloud = Cloud::default();
@@ -39,7 +39,7 @@ struct Twin<T> {
 impl<T: Real> Twin<T> {
     fn new(n: usize, m: usize, d: usize) -> Self {
         let (x, y) = (cloud::<T>(n, d, 21), cloud::<T>(m, d, 22));
-        let mut s = Stream::new(23, Purpose::Sample, [n as u32, m as u32, d as u32]);
+        let mut s = Stream::new(23, [n as u32, m as u32, d as u32]);
         let minus_infinity = T::from_f64(f64::NEG_INFINITY);
         let mut g: Vec<T> = (0..y.padded()).map(|_| T::from_f64(3.0 * s.normal())).collect();
         g.iter_mut().zip(&y.weights).filter(|(_, b)| **b == T::ZERO).for_each(|(g, _)| *g = minus_infinity);
@@ -159,7 +159,7 @@ where
     for n in [130, 64, 33, 17, 16, 15, 4, 1] {
         for d in [1, 2, 3, 4, 17, 40] {
             let x = cloud::<T>(n, d, 25);
-            let mut s = Stream::new(26, Purpose::Sample, [n as u32, d as u32, 0]);
+            let mut s = Stream::new(26, [n as u32, d as u32, 0]);
             let mut f: Vec<T> = (0..x.padded()).map(|_| T::from_f64(s.normal())).collect();
             f[n..].fill(T::from_f64(f64::NEG_INFINITY));
             let w: Vec<T> = x.weights.iter().map(|&a| a * T::from_f64(s.normal().exp2())).collect();

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::ot::points::Points;
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 use crate::simd::real::{cast, widen};
 
 /// A normal cloud with different weights, every `zeros`-th of them 0.
 pub(crate) fn cloud<T: Real>(seed: u64, n: usize, d: usize, zeros: usize, scale: f64) -> Cloud<T> {
-    let mut s = Stream::new(seed, Purpose::Sample, [n as u32, d as u32, 3]);
+    let mut s = Stream::new(seed, [n as u32, d as u32, 3]);
     let coords: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
     let weights: Vec<f64> = (1..=n).map(|i| if i % zeros == 0 { 0.0 } else { 0.2 + s.uniform() }).collect();
     let points = Points::weighted(&cast::<T>(&coords), d, &cast(&weights)).unwrap();
@@ -148,7 +148,7 @@ fn dropped_mass_is_bounded() {
     let (mut bounded, mut needs_rebuild) = (0, 0);
     let mut r = vec![0.0; y.padded()];
     for (seed, scale) in (0..60).zip([4.0, 16.0, 40.0].into_iter().cycle()) {
-        let mut s = Stream::new(seed, Purpose::Sample, [8, 0, 3]);
+        let mut s = Stream::new(seed, [8, 0, 3]);
         let mut beta: Vec<f64> = (0..y.padded()).map(|_| scale * s.normal()).collect();
         beta.iter_mut().zip(&y.weights).filter(|(_, b)| **b == 0.0).for_each(|(v, _)| *v = 0.0);
         let sweep = problem.sweep(pair, &beta, &mut r);

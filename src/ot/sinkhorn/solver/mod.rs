@@ -10,8 +10,9 @@ use crate::cancel::Cancel;
 use crate::ot::kernel::cloud::Cloud;
 use crate::ot::kernel::cost_cache::MIN_CACHED_DIM;
 use crate::ot::kernel::tiles::Kind;
-use crate::ot::settings::{Report, Status};
+use crate::ot::settings::Report;
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// Points below which a cloud has no coarser one.
 const MIN_COARSENED_POINTS: usize = 128;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::ot::points::Points;
 use crate::ot::sinkhorn::problem::tests::{cloud, dense};
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 use crate::simd::Isa;
 
 const MEMORY: usize = 1 << 26;
@@ -99,7 +99,7 @@ fn symmetric_problems_heal_what_was_dropped() {
 #[test]
 fn coarse_starts_where_clouds_have_a_shape() {
     let surface = |seed: u32| {
-        let mut s = Stream::new(seed.into(), Purpose::Sample, [seed, 0, 4]);
+        let mut s = Stream::new(seed.into(), [seed, 0, 4]);
         let mut coords = vec![];
         for _ in 0..256 {
             let (u, v) = (s.normal(), s.normal());

@@ -4,12 +4,13 @@
 use super::convergence::{SETTLED_SHARE, StallDetector, point_mass};
 use super::newton::Newton;
 use super::{COARSE_EPSILON, COARSE_STOP, MIN_COARSENED_POINTS, MIN_KEPT_VARIANCE, SinkhornSolver, Stop};
+use crate::ot::Report;
 use crate::ot::kernel::cloud::Cloud;
 use crate::ot::kernel::cost_cache::MIN_CACHED_DIM;
 use crate::ot::kernel::tiles::Kind;
 use crate::ot::sinkhorn::problem::Pair;
-use crate::ot::{Report, Status};
 use crate::simd::real::Real;
+use crate::status::Status;
 
 /// ε falls by about this factor at a time. 2 takes a little more time, 4 and 8 as much and leave harder problems behind.
 const EPSILON_FACTOR: f64 = 3.0;

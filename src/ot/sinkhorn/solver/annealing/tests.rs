@@ -1,6 +1,6 @@
 use super::*;
 use crate::ot::points::Points;
-use crate::rng::{Purpose, Stream};
+use crate::rng::Stream;
 use crate::simd::Isa;
 use crate::simd::real::cast;
 
@@ -13,7 +13,7 @@ fn cloud<T: Real>(coords: &[f64], d: usize, epsilon: f64) -> Cloud<T> {
 
 /// Points of clusters along a line, `apart` from one to the next.
 fn clusters(seed: u64, counts: &[usize], apart: f64, width: f64) -> Vec<f64> {
-    let mut s = Stream::new(seed, Purpose::Sample, [7, 7, 7]);
+    let mut s = Stream::new(seed, [7, 7, 7]);
     let each = counts.iter().enumerate().flat_map(|(k, &n)| std::iter::repeat_n(k as f64 * apart, n));
     each.flat_map(|at| [at + width * s.normal(), width * s.normal()]).collect()
 }
@@ -48,7 +48,7 @@ fn clusters_far_apart_with_other_masses() {
 #[test]
 fn small_epsilon_finds_the_matching() {
     for n in [40, 200, 600] {
-        let mut s = Stream::new(n as u64, Purpose::Sample, [8, 8, 8]);
+        let mut s = Stream::new(n as u64, [8, 8, 8]);
         let mut x: Vec<f64> = (0..n).map(|_| s.normal()).collect();
         let mut y: Vec<f64> = (0..n).map(|_| 10.0 + 3.0 * s.normal()).collect();
         x.sort_by(f64::total_cmp);

@@ -1,0 +1,12 @@
+//! Random numbers: counter-based streams with an address each, and evenly spread normals.
+
+mod address;
+mod lattice;
+mod philox;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use address::{GaussianSearch, StreamId};
+pub use lattice::{LATTICE, lattice_normals, normal_quantile};
+pub use stream::Stream;
