@@ -4,6 +4,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
+use wgpca::OutsideInterval;
 use wgpca::Pool;
 use wgpca::Status;
 use wgpca::gaussian::{Gaussians, Model, Settings, barycentre, bures_distance, fit};
@@ -85,9 +86,14 @@ fn barycentres(c: &mut Criterion, pool: &Pool) {
 fn fitted(set: &Gaussians, settings: &Settings, pool: &Pool) -> Model {
     let model = fit(set, settings, pool).unwrap();
     for c in &model.components {
-        assert_eq!(c.status, Status::Converged);
-        assert!(c.cost <= c.tangent_cost * (1.0 + 1e-12), "cost {}, tangent PCA {}", c.cost, c.tangent_cost);
-        assert!(c.horizontality < 1e-9 && c.unit_norm < 1e-9 && c.orthogonality < 1e-9);
+        assert_eq!(c.report.status, Status::Converged);
+        assert!(
+            c.costs.cost <= c.costs.tangent_cost * (1.0 + 1e-12),
+            "cost {}, tangent PCA {}",
+            c.costs.cost,
+            c.costs.tangent_cost
+        );
+        assert!(c.report.horizontality < 1e-9 && c.report.unit_norm < 1e-9 && c.report.orthogonality < 1e-9);
     }
     model
 }
@@ -97,7 +103,7 @@ fn projections(c: &mut Criterion, pool: &Pool) {
         let model = fitted(&set(20, d), &Settings { starts: 1, ..Settings::default() }, pool);
         // A point of the component projects on itself.
         let t = 0.5 * model.components[0].times.iter().fold(0.0, |m: f64, &t| m.max(t));
-        let own = Gaussians::new(model.inverse_transform(1, t, false).unwrap().1, d).unwrap();
+        let own = Gaussians::new(model.inverse_transform(1, t, OutsideInterval::Error).unwrap().covariance, d).unwrap();
         let found = pool.run(|| model.transform(&own)).unwrap()[0][0];
         assert!((found.time - t).abs() < 1e-7 && found.residual < 1e-12, "d {d}: {t} {found:?}");
         let new = set(100, d);
@@ -113,7 +119,7 @@ fn fits(c: &mut Criterion, pool: &Pool) {
         let set = set(n, d);
         let settings = Settings { starts: 1, ..Settings::default() };
         let model = fitted(&set, &settings, pool);
-        let evaluations = model.components[0].starts[0].evaluations;
+        let evaluations = model.components[0].report.starts[0].evaluations;
         let id = format!("fit of a component from one start, n {n} d {d}, {evaluations} evaluations");
         c.bench_function(&id, |b| b.iter(|| black_box(fit(&set, &settings, pool).unwrap())));
     }

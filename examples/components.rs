@@ -3,9 +3,9 @@
 //!
 //! cargo run --release --example components -- data/chairs
 
-use wgpca::Pool;
 use wgpca::clouds::{Settings, fit};
 use wgpca::io::read_measures;
+use wgpca::{OutsideInterval, Pool};
 
 fn main() -> wgpca::Result<()> {
     let directory = std::env::args().nth(1).unwrap_or_else(|| "data/chairs".into());
@@ -14,8 +14,8 @@ fn main() -> wgpca::Result<()> {
     let model = fit::<f32>(&measures, &Settings { components: 2, ..Settings::fast() }, &pool)?;
     for (k, c) in model.components.iter().enumerate() {
         let percent = |share: Option<f64>| share.map_or("?".into(), |s| format!("{:.1}", 100.0 * s));
-        let (explained, error) = (percent(c.explained), percent(c.explained_se));
-        println!("component {}: cost {:.3}, explains {explained} ± {error} % of the variation", k + 1, c.cost);
+        let (explained, error) = (percent(c.costs.explained), percent(c.costs.explained_se));
+        println!("component {}: cost {:.3}, explains {explained} ± {error} % of the variation", k + 1, c.costs.cost);
     }
 
     // The outlier score of a measure: how far it lies from both components.
@@ -30,7 +30,7 @@ fn main() -> wgpca::Result<()> {
     // A measure in between, as points.
     let (low, high) = model.components[0].interval;
     let t = 0.5 * (low.max(-1.0) + high.min(1.0));
-    let halfway = model.inverse_transform(1, t, 1000, 0)?;
+    let halfway = model.inverse_transform(1, t, OutsideInterval::Error)?;
     println!(
         "{}: {} points, first ({:.3}, {:.3}, {:.3})",
         halfway.name(),

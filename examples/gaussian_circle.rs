@@ -7,6 +7,7 @@ mod common;
 
 use common::figure::{Axis, BLUE, FAINT, Figure, GREEN, GREY, INK, ORANGE, Panel, path};
 use common::sets::{Matrix, circle, cone, gaussians, linspace, tangent_direction};
+use wgpca::OutsideInterval;
 use wgpca::Pool;
 use wgpca::gaussian::{Model, Settings, StartReport, exp, fit};
 
@@ -28,17 +29,19 @@ fn main() -> common::Outcome {
     let (mut best, mut single) = (vec![], vec![]);
     for r in linspace(0.05, 0.98, common::number(20).max(2)) {
         let models = (0..RUNS).map(|seed| run(r, seed, 1)).collect::<Result<Vec<_>, _>>()?;
-        let gain = |cost: f64, m: &Model| 100.0 * (1.0 - cost / m.components[0].tangent_cost);
-        let all: Vec<f64> = models.iter().map(|m| gain(m.components[0].cost, m)).collect();
-        let each: Vec<f64> =
-            models.iter().flat_map(|m| m.components[0].starts.iter().filter(random).map(|s| gain(s.cost, m))).collect();
+        let gain = |cost: f64, m: &Model| 100.0 * (1.0 - cost / m.components[0].costs.tangent_cost);
+        let all: Vec<f64> = models.iter().map(|m| gain(m.components[0].costs.cost, m)).collect();
+        let each: Vec<f64> = models
+            .iter()
+            .flat_map(|m| m.components[0].report.starts.iter().filter(random).map(|s| gain(s.cost, m)))
+            .collect();
         let (mean, deviation) = moments(&all);
         let (one, spread) = moments(&each);
         let c = &models[0].components[0];
-        let clipped = c.clipped.iter().filter(|&&c| c).count();
+        let clipped = c.at_end.iter().filter(|&&c| c).count();
         println!(
             "{r:<11.3}  {:<9.6}  {:<11.6}  {mean:6.2}  {deviation:9.1e}  {one:18.2}  {spread:9.2}  {clipped:7}",
-            c.cost, c.tangent_cost
+            c.costs.cost, c.costs.tangent_cost
         );
         best.push((r, mean, deviation));
         single.push((r, one, spread));
@@ -52,7 +55,7 @@ fn main() -> common::Outcome {
     let model = run(0.8, 0, 3)?;
     let centre: Matrix = model.barycentre.covariance.as_slice().try_into()?;
     let apart = model.transform(&gaussians(&[centre])?)?[0][0].residual.sqrt();
-    let clipped = model.components[0].clipped.iter().filter(|&&c| c).count();
+    let clipped = model.components[0].at_end.iter().filter(|&&c| c).count();
     println!("r = 0.8: component 1 passes the barycentre at a distance of {apart:.3}; {clipped} of 20 lie at its ends");
     println!("paper: it need not go through the barycentre, and some measures project to its ends");
     for (k, title) in names.into_iter().enumerate() {
@@ -111,7 +114,7 @@ fn seen(sigma: &[f64]) -> (f64, f64) {
 fn component(model: &Model, k: usize) -> wgpca::Result<Vec<(f64, f64)>> {
     let (low, high) = model.components[k - 1].interval;
     let times = linspace(low.max(-4.0), high.min(4.0), 120);
-    times.into_iter().map(|t| Ok(seen(&model.inverse_transform(k, t, true)?.1))).collect()
+    times.into_iter().map(|t| Ok(seen(&model.inverse_transform(k, t, OutsideInterval::Clamp)?.covariance))).collect()
 }
 
 /// What tangent PCA finds, and where the matrices project.
@@ -123,7 +126,7 @@ fn explain(disc: &mut Panel, model: &Model, matrices: &[Matrix]) -> common::Outc
     let line: Vec<_> = linspace(-2.0, 2.0, 401).into_iter().filter_map(along).map(|s| seen(&s)).collect();
     disc.dashed(&line, ORANGE, 4)?;
     for (sigma, &t) in matrices.iter().zip(&model.components[0].times) {
-        disc.line(&[seen(sigma), seen(&model.inverse_transform(1, t, true)?.1)], GREY, 1)?;
+        disc.line(&[seen(sigma), seen(&model.inverse_transform(1, t, OutsideInterval::Clamp)?.covariance)], GREY, 1)?;
     }
     disc.dots(&[seen(&centre.covariance)], ORANGE, 8)?;
     disc.text("barycentre and tangent PCA", (-0.5, 0.1), ORANGE)?;

@@ -6,6 +6,7 @@ mod common;
 
 use common::figure::{Axis, BLUE, FAINT, Figure, GREY, INK, ORANGE, path};
 use common::sets::{cone, covariance, gaussians, grid, linspace};
+use wgpca::OutsideInterval;
 use wgpca::Pool;
 use wgpca::gaussian::{Settings, fit};
 
@@ -27,11 +28,11 @@ fn main() -> common::Outcome {
         println!(
             "{:<9}  {:.12}  {linear:.12}        {:.12}  ({:.6}, {:.6})  {:.1e}",
             k + 1,
-            c.cost,
-            c.tangent_cost,
-            c.x[0].abs(),
-            c.x[3].abs(),
-            c.x[1].abs().max(c.x[2].abs())
+            c.costs.cost,
+            c.costs.tangent_cost,
+            c.geodesic.x[0].abs(),
+            c.geodesic.x[3].abs(),
+            c.geodesic.x[1].abs().max(c.geodesic.x[2].abs())
         );
     }
     println!("paper: the same results as linear PCA in (a, b); component 1 varies a, component 2 varies b");
@@ -58,7 +59,7 @@ fn main() -> common::Outcome {
         let reach = c.times.iter().fold(0.0, |m: f64, t| m.max(t.abs())) + 0.2;
         let curve: Vec<_> = linspace(-reach, reach, 60)
             .into_iter()
-            .map(|t| model.inverse_transform(k + 1, t, true).map(|(_, sigma)| sigma))
+            .map(|t| model.inverse_transform(k + 1, t, OutsideInterval::Clamp).map(|g| g.covariance))
             .collect::<Result<_, _>>()?;
         side.line(&curve.iter().map(|s| seen(s)).collect::<Vec<_>>(), colour, 4)?;
         flat.line(&curve.iter().map(|s| (s[0].sqrt(), s[3].sqrt())).collect::<Vec<_>>(), colour, 4)?;

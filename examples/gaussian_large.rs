@@ -33,13 +33,13 @@ fn main() -> wgpca::Result<()> {
     let begin = Instant::now();
     let model = fit(&set, &Settings { starts, ..Settings::default() }, &pool)?;
     let c = &model.components[0];
-    let evaluations: usize = c.starts.iter().map(|s| s.evaluations).sum();
+    let evaluations: usize = c.report.starts.iter().map(|s| s.evaluations).sum();
     println!(
         "component 1: {:.2} s, {starts} starts, {evaluations} evaluations, {}",
         begin.elapsed().as_secs_f64(),
-        c.status.name()
+        c.report.status.name()
     );
-    println!("cost {:.9}, tangent PCA {:.9}, of {:.6}", c.cost, c.tangent_cost, centre.cost);
+    println!("cost {:.9}, tangent PCA {:.9}, of {:.6}", c.costs.cost, c.costs.tangent_cost, centre.cost);
     let begin = Instant::now();
     pool.run(|| model.transform(&set))?;
     println!("projection of all: {:.3} s", begin.elapsed().as_secs_f64());

@@ -23,7 +23,7 @@ fn main() -> common::Outcome {
             let set = gaussians(&random(50, low, trial))?;
             let model = fit(&set, &Settings::default(), &pool)?;
             let c = &model.components[0];
-            gains.push(100.0 * (1.0 - c.cost / c.tangent_cost));
+            gains.push(100.0 * (1.0 - c.costs.cost / c.costs.tangent_cost));
         }
         gains.sort_by(f64::total_cmp);
         let mean = gains.iter().sum::<f64>() / trials as f64;

@@ -6,6 +6,7 @@ mod common;
 
 use common::figure::{Axis, BLUE, Figure, GREY, INK, ORANGE, path};
 use common::sets::linspace;
+use wgpca::OutsideInterval;
 use wgpca::Pool;
 use wgpca::gaussian::{Gaussians, Model, Settings, fit};
 use wgpca::io::read_measures;
@@ -53,17 +54,18 @@ fn report(model: &Model) -> common::Outcome {
         println!(
             "  component {}: cost {:.4} (tangent PCA {:.4}), explains {:.1} %, {} of {} at its ends",
             k + 1,
-            c.cost,
-            c.tangent_cost,
-            100.0 * c.explained.unwrap_or(0.0),
-            c.clipped.iter().filter(|&&c| c).count(),
+            c.costs.cost,
+            c.costs.tangent_cost,
+            100.0 * c.costs.explained.unwrap_or(0.0),
+            c.at_end.iter().filter(|&&c| c).count(),
             c.times.len()
         );
         let order = order(&c.times);
         let names = |of: &[usize]| of.iter().map(|&i| model.names[i].as_str()).collect::<Vec<_>>().join(", ");
         let last = order.len() - 1;
         for (end, i) in [("least", order[0]), ("middle", order[last / 2]), ("most", order[last])] {
-            let [rain, wind, correlation] = describe(&model.inverse_transform(k + 1, c.times[i], true)?.1);
+            let [rain, wind, correlation] =
+                describe(&model.inverse_transform(k + 1, c.times[i], OutsideInterval::Clamp)?.covariance);
             println!(
                 "    t {:7.3} ({end}): deviation of precipitation {rain:.2} in, of wind {wind:.2} mph, correlation \
                  {correlation:.2}",
@@ -80,7 +82,7 @@ fn draw(model: &Model) -> common::Outcome {
     let path = path("gaussian_weather.svg");
     let figure = Figure::new(&path, &[1000, 760])?;
     let (t1, t2) = (&model.components[0].times, &model.components[1].times);
-    let share = |k: usize| 100.0 * model.components[k].explained.unwrap_or(0.0);
+    let share = |k: usize| 100.0 * model.components[k].costs.explained.unwrap_or(0.0);
     let span = |times: &[f64]| {
         let (low, high) = times.iter().fold((0.0f64, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
         (low - 0.12 * (high - low), high + 0.12 * (high - low))
@@ -103,7 +105,7 @@ fn draw(model: &Model) -> common::Outcome {
     for (k, (c, colour)) in model.components.iter().zip([BLUE, ORANGE]).enumerate() {
         let (low, high) = c.times.iter().fold((0.0f64, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
         for (j, t) in linspace(low, high, 5).into_iter().enumerate() {
-            let sigma = model.inverse_transform(k + 1, t, true)?.1;
+            let sigma = model.inverse_transform(k + 1, t, OutsideInterval::Clamp)?.covariance;
             let centre = (2.0 * j as f64, 1.5 - 2.8 * k as f64);
             strip.ellipse(&sigma, centre, 0.2, colour, 4)?;
             // No "-0.0".

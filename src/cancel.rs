@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// // Nothing is lost: it can be saved, or go on.
 /// fit.cancel_by(&Cancel::new());
 /// while fit.advance()?.is_some() {}
-/// assert_eq!(fit.into_model()?.components.len(), 1);
+/// assert_eq!(fit.model()?.components.len(), 1);
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]

@@ -184,7 +184,7 @@ impl Model<f32> {
     /// let place = DeviceChoice::Cpu.place()?; // or Auto, or Cuda(0)
     /// let mut fit = Fit::<f32>::new(&measures, &settings)?.on(&place)?;
     /// while fit.advance()?.is_some() {}
-    /// let model = fit.into_model()?;
+    /// let model = fit.model()?;
     /// assert_eq!(model.on(&place)?.score(&measures)?, model.score(&measures)?);
     /// # Ok::<(), wgpca::Error>(())
     /// ```

@@ -18,7 +18,8 @@
 //!
 //! ```
 //! use wgpca::clouds::{Settings, fit};
-//! use wgpca::{Measure, Pool};
+//! use wgpca::rng::Stream;
+//! use wgpca::{Measure, OutsideInterval, Pool};
 //!
 //! // Discs of different radius around different places: one direction of change.
 //! let disc = |s: f64| -> Vec<f64> {
@@ -41,7 +42,7 @@
 //! // New measures are projected, and measures are drawn along the component.
 //! let new = pool.run(|| model.transform(&measures[2..3]))?;
 //! assert_eq!(new[0][0].time, times[2]);
-//! let points = model.sample(1, new[0][0].time, 100, 0, false)?;
+//! let points = model.sample(1, new[0][0].time, 100, OutsideInterval::Error, &mut Stream::new(0, [0; 3]))?;
 //! assert_eq!(points.len(), 200);
 //! # Ok::<(), wgpca::Error>(())
 //! ```
@@ -85,6 +86,7 @@ pub mod ot;
 #[cfg(feature = "cli")]
 pub mod plot;
 pub(crate) mod pool;
+mod results;
 pub mod rng;
 pub(crate) mod simd;
 mod status;
@@ -97,6 +99,7 @@ pub use device::{Device, DeviceChoice};
 pub use error::{Error, Result};
 pub use measure::Measure;
 pub use pool::Pool;
+pub use results::{Evaluation, OutsideInterval, Projection, Share};
 pub use simd::real::Real;
 pub use status::Status;
 

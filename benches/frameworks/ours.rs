@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::Instant;
+use wgpca::OutsideInterval;
 use wgpca::Status;
 use wgpca::clouds::{Event, Fit, Settings, Start, fit};
 use wgpca::io::{read_file, read_measures, write_npy};
@@ -52,11 +53,13 @@ fn export(to: &Path) -> Value {
         let random = Settings { starts: vec![Start::Random], steps: [steps; 2], ..Settings::fast() };
         let model = fit::<f32>(&measures, &random, &pool).expect("a fit");
         let time = model.components[0].times[17];
-        let x = model.sample(1, time, n, 1, true).expect("a sample");
+        let x = model.sample(1, time, n, OutsideInterval::Clamp, &mut Stream::new(1, [0; 3])).expect("a sample");
         problems.push((format!("fit, step {steps}"), x, thin(&measures[17], n), 3));
         if steps == 150 {
             let other = model.components[0].times[3];
-            let sample = |t: f64, seed: u64| model.sample(1, t, 4096, seed, true).expect("a sample");
+            let sample = |t: f64, seed: u64| {
+                model.sample(1, t, 4096, OutsideInterval::Clamp, &mut Stream::new(seed, [0; 3])).expect("a sample")
+            };
             problems.push(("4096 points".into(), sample(time, 2), sample(other, 3), 3));
         }
     }

@@ -7,10 +7,10 @@ use crate::{Options, say};
 use serde_json::json;
 use std::time::Instant;
 use wgpca::Status;
-use wgpca::clouds::{Evaluation, Event, Fit, Model, Preset, Projection, Settings, fit};
+use wgpca::clouds::{Event, Fit, Model, Preset, Settings, fit};
 use wgpca::cuda::CudaDevice;
 use wgpca::ot::Sinkhorn;
-use wgpca::{Device, DeviceChoice, Measure, Real, Result};
+use wgpca::{Device, DeviceChoice, Evaluation, Measure, Projection, Real, Result};
 
 /// Of times as a share of their span, of residuals and costs.
 const CLOSE: f64 = 1e-3;
@@ -179,11 +179,11 @@ fn whole(
         }
     }
     let begin = Instant::now();
-    let model = options.pool.run(|| fit.into_model())?;
+    let model = options.pool.run(|| fit.model())?;
     end += 1e3 * begin.elapsed().as_secs_f64();
     let component = &model.components[0];
-    let line = json!({"ms": start + steps + evaluations + end, "start_ms": start, "steps_ms": steps, "steps": component.steps,
-        "evaluations_ms": evaluations, "end_ms": end, "cost": component.cost});
-    let good = say("time", name, Some(component.cost.is_finite()), line);
+    let line = json!({"ms": start + steps + evaluations + end, "start_ms": start, "steps_ms": steps, "steps": component.report.steps,
+        "evaluations_ms": evaluations, "end_ms": end, "cost": component.costs.cost});
+    let good = say("time", name, Some(component.costs.cost.is_finite()), line);
     Ok((model, good))
 }

@@ -59,7 +59,7 @@ pub fn run(device: &CudaDevice) -> Result<bool> {
             }
         }
         let finished = fit.components();
-        finite &= finished.iter().all(|c| c.cost.is_finite() && c.residuals.iter().all(|r| r.is_finite()));
+        finite &= finished.iter().all(|c| c.costs.cost.is_finite() && c.residuals.iter().all(|r| r.is_finite()));
         all &= say("small", name, Some(finite && finished.len() == 2), json!({"components": finished.len()}));
     }
     Ok(all)

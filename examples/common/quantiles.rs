@@ -38,7 +38,10 @@ impl Normal {
 
     /// A line of quantile functions from a component of Gaussians.
     pub fn line(&self, c: &Component) -> Line {
-        Line { at: self.quantile(c.mean[0], c.a[0]), along: self.quantile(c.velocity[0], c.x[0]) }
+        Line {
+            at: self.quantile(c.geodesic.mean[0], c.geodesic.a[0]),
+            along: self.quantile(c.geodesic.velocity[0], c.geodesic.x[0]),
+        }
     }
 
     /// The first principal line of functions, without constraint: through their mean, by power iteration.

@@ -10,7 +10,7 @@ use super::output::{LEGEND, draws, emit, finite, line, percent, share, short, ta
 use super::process::{Exit, pool};
 use serde_json::{Value, json};
 use wgpca::io::AnyModel;
-use wgpca::{Result, clouds, gaussian};
+use wgpca::{Evaluation, Result, Share, clouds, gaussian};
 
 pub fn run(args: &Evaluate, console: Console) -> Result<Exit> {
     match load(&args.model)? {
@@ -30,26 +30,26 @@ fn gaussians(model: &gaussian::Model, args: &Evaluate, console: Console) -> Resu
     if args.json {
         line(json!({
             "measures": set.len(),
-            "components": objects(&e.costs, &e.explained),
-            "barycentre_cost": e.barycentre_cost,
+            "components": objects(&e),
+            "barycentre_cost": e.variation,
         }))?;
     } else {
-        emit(&table(&table_of(&e.costs, &e.explained, e.barycentre_cost)))?;
+        emit(&table(&table_of(&e)))?;
         console.say(format!("sums over {} measures; every component is taken alone: shares do not add up", set.len()));
     }
     Ok(Exit::Done)
 }
 
-fn objects(costs: &[f64], explained: &[Option<f64>]) -> Vec<Value> {
-    costs.iter().zip(explained).map(|(cost, explained)| json!({"cost": cost, "explained": explained})).collect()
+fn objects(e: &Evaluation) -> Vec<Value> {
+    e.components.iter().map(|c| json!({"cost": c.cost, "explained": c.explained})).collect()
 }
 
-fn table_of(costs: &[f64], explained: &[Option<f64>], barycentre_cost: f64) -> Vec<Vec<String>> {
+fn table_of(e: &Evaluation) -> Vec<Vec<String>> {
     let mut rows = vec![["", "cost", "explained"].map(String::from).to_vec()];
-    for (k, (cost, explained)) in costs.iter().zip(explained).enumerate() {
-        rows.push(vec![format!("component {}", k + 1), short(*cost), percent(*explained)]);
+    for (k, c) in e.components.iter().enumerate() {
+        rows.push(vec![format!("component {}", k + 1), short(c.cost), percent(c.explained)]);
     }
-    rows.push(vec!["barycentre alone".into(), short(barycentre_cost), "0 %".into()]);
+    rows.push(vec!["barycentre alone".into(), short(e.variation), "0 %".into()]);
     rows
 }
 
@@ -63,7 +63,7 @@ fn clouds(model: &clouds::Model<f32>, args: &Evaluate, console: Console) -> Resu
         console.say(said);
     }
     if args.json {
-        let object = |c: &clouds::Share| {
+        let object = |c: &Share| {
             json!({
                 "cost": finite(c.cost),
                 "cost_se": finite(c.cost_se),

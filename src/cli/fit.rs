@@ -55,14 +55,14 @@ pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<E
     if !finished {
         return stopped(&mut fit, args, &run, &mut out, console);
     }
-    let model = fit.into_model()?;
+    let model = fit.model()?;
     let saved = model.save(&run.output);
     let picture = run.output.with_extension("svg");
     let draw = || picture::clouds(&picture, &model, title(run.inputs()));
     let files = picture::Files::new(&run.output, &picture, &saved, draw, console);
     report(&model, args, &files, progress.seconds(), &mut out, console);
     saved?;
-    let settled = |c: &Component<f32>| c.open_solves == 0 && c.status == Status::Completed;
+    let settled = |c: &Component<f32>| c.report.unconverged_solves == 0 && c.report.status == Status::Completed;
     Ok(if model.components.iter().all(settled) { Exit::Done } else { Exit::NotConverged })
 }
 
@@ -127,7 +127,7 @@ fn report(
     console: Console,
 ) {
     for (k, c) in model.components.iter().enumerate() {
-        for warning in &c.warnings {
+        for warning in &c.report.warnings {
             console.warn(format!("component {}: {warning}", k + 1));
         }
     }
@@ -143,7 +143,7 @@ fn report(
     }
     out.emit(&components(model));
     if let Some(first) = model.components.first() {
-        console.say(draws(first.points, model.names.len(), first.weighted));
+        console.say(draws(first.costs.points, model.names.len(), first.costs.weighted));
         LEGEND.iter().for_each(|line| console.say(line));
     }
     out.emit(&files.text());

@@ -37,14 +37,15 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
     let mut fit = pool.run(|| Fit::new(&set, &settings)).map_err(|e| of_files(e, &args.inputs))?;
     let centred = if set.means().is_none() { "centred " } else { "" };
     console.say(format!("{} {centred}Gaussians in R^{}", set.len(), set.dim()));
-    pool.run(|| {
-        while let Some(event) = fit.advance() {
+    pool.run(|| -> Result<()> {
+        while let Some(event) = fit.advance()? {
             progress.event(&event);
         }
-    });
+        Ok(())
+    })?;
     ending.spare();
     progress.end();
-    let model = fit.into_model()?;
+    let model = fit.model()?;
     let saved = model.save(&args.output);
     let picture = args.output.with_extension("svg");
     let draw = || picture::gaussians(&picture, &model, &set, title(&args.inputs));
@@ -97,7 +98,7 @@ fn of_files(error: Error, inputs: &[PathBuf]) -> Error {
 /// What a user should know, of the measures and of each component.
 pub fn warnings(model: &Model) -> impl Iterator<Item = String> {
     let own = model.components.iter().enumerate();
-    let own = own.flat_map(|(k, c)| c.warnings.iter().map(move |w| format!("component {}: {w}", k + 1)));
+    let own = own.flat_map(|(k, c)| c.report.warnings.iter().map(move |w| format!("component {}: {w}", k + 1)));
     model.warnings.iter().cloned().chain(own)
 }
 
@@ -108,21 +109,21 @@ pub fn text_of(model: &Model) -> String {
     for (k, c) in model.components.iter().enumerate() {
         rows.push(vec![
             (k + 1).to_string(),
-            short(c.cost),
-            short(c.tangent_cost),
-            percent(c.explained),
+            short(c.costs.cost),
+            short(c.costs.tangent_cost),
+            percent(c.costs.explained),
             format!("({}, {})", short(c.interval.0), short(c.interval.1)),
-            c.clipped.iter().filter(|&&c| c).count().to_string(),
-            c.intersection.map_or("-".into(), short),
-            if k == 0 { "-".into() } else { short(c.orthogonality) },
-            c.starts.first().map_or("-".into(), |s| s.kind.clone()),
-            c.status.name().into(),
+            c.at_end.iter().filter(|&&c| c).count().to_string(),
+            c.report.intersection.map_or("-".into(), short),
+            if k == 0 { "-".into() } else { short(c.report.orthogonality) },
+            c.report.starts.first().map_or("-".into(), |s| s.kind.clone()),
+            c.report.status.name().into(),
         ]);
     }
     let b = &model.barycentre;
     let mut text = table(&rows);
     text += &format!("barycentre alone: cost {}, {} iterations, {}\n", short(b.cost), b.iterations, b.status.name());
-    let proved = model.components.iter().filter_map(|c| c.certificate).reduce(f64::max);
+    let proved = model.components.iter().filter_map(|c| c.report.certificate).reduce(f64::max);
     if let Some(gap) = proved {
         text += &format!("projections proved nearest to within {gap:.1e} (squared)\n");
     }
@@ -173,26 +174,26 @@ fn component(c: &Component, d: usize) -> Value {
         })
     };
     json!({
-        "cost": finite(c.cost),
-        "tangent_cost": finite(c.tangent_cost),
-        "explained": c.explained,
+        "cost": finite(c.costs.cost),
+        "tangent_cost": finite(c.costs.tangent_cost),
+        "explained": c.costs.explained,
         "interval": [finite(c.interval.0), finite(c.interval.1)],
-        "clipped": c.clipped,
+        "clipped": c.at_end,
         "times": c.times,
         "residuals": c.residuals,
         "meeting": c.meeting.map(|(old, new)| [old, new]),
-        "intersection": c.intersection,
-        "horizontality": finite(c.horizontality),
-        "unit_norm": finite(c.unit_norm),
-        "orthogonality": finite(c.orthogonality),
-        "certificate": c.certificate,
-        "a": matrix(&c.a, d),
-        "x": matrix(&c.x, d),
-        "mean": c.mean,
-        "velocity": c.velocity,
-        "starts": c.starts.iter().map(start).collect::<Vec<_>>(),
-        "status": c.status.name(),
-        "warnings": c.warnings,
+        "intersection": c.report.intersection,
+        "horizontality": finite(c.report.horizontality),
+        "unit_norm": finite(c.report.unit_norm),
+        "orthogonality": finite(c.report.orthogonality),
+        "certificate": c.report.certificate,
+        "a": matrix(&c.geodesic.a, d),
+        "x": matrix(&c.geodesic.x, d),
+        "mean": c.geodesic.mean,
+        "velocity": c.geodesic.velocity,
+        "starts": c.report.starts.iter().map(start).collect::<Vec<_>>(),
+        "status": c.report.status.name(),
+        "warnings": c.report.warnings,
     })
 }
 

@@ -81,11 +81,11 @@ fn clouds(model: &Model<f32>, json: bool) -> Result<Exit> {
     text += "times are arc lengths in units of the data; costs are sums of squared distances\n\n";
     text += &components(model);
     model.warnings.iter().for_each(|warning| text += &format!("{warning}\n"));
-    if model.components.iter().any(|c| c.variation.is_nan()) {
+    if model.components.iter().any(|c| c.costs.variation.is_nan()) {
         text += "costs and shares are of format 1.0, with the noise of sampling in them; evaluate measures anew for others\n";
     }
     for (k, c) in model.components.iter().enumerate() {
-        for warning in &c.warnings {
+        for warning in &c.report.warnings {
             text += &format!("component {}: {warning}\n", k + 1);
         }
     }

@@ -3,11 +3,12 @@
 
 use super::console::Console;
 use std::path::Path;
-use wgpca::Result;
 use wgpca::clouds::Model;
-use wgpca::gaussian::{self, Gaussians};
+use wgpca::gaussian::{self, Gaussian, Gaussians};
 use wgpca::io::write_atomic;
 use wgpca::plot::{Curve, Mark, Matrix2, Panel, Shown, Strip, Summary, gaussian_picture, picture};
+use wgpca::rng::Stream;
+use wgpca::{OutsideInterval, Result};
 
 /// What a fit has written: its model, and its picture if that could be drawn.
 pub struct Files<'a> {
@@ -55,8 +56,16 @@ pub fn clouds(path: &Path, model: &Model<f32>, title: String) -> Result<()> {
     let components = model.components.iter().enumerate();
     let strips = components.map(|(k, c)| {
         // The same points of ρ in every panel, so that mass can be followed.
-        let shown = |time| Ok(Shown::Points(model.sample(k + 1, time, POINTS, model.seed, true)?));
-        strip(k, (c.explained, c.explained_se), &c.times, &shown)
+        let shown = |time| {
+            Ok(Shown::Points(model.sample(
+                k + 1,
+                time,
+                POINTS,
+                OutsideInterval::Clamp,
+                &mut Stream::new(model.seed, [0; 3]),
+            )?))
+        };
+        strip(k, (c.costs.explained, c.costs.explained_se), &c.times, &shown)
     });
     let strips = strips.collect::<Result<Vec<_>>>()?;
     let marks = marks(&model.names, &model.components[0].times, model.components.get(1).map(|c| &c.times[..]));
@@ -69,17 +78,23 @@ pub fn gaussians(path: &Path, model: &gaussian::Model, set: &Gaussians, title: S
     let strips = components.map(|(k, c)| {
         let shown = |time| {
             if model.dim() > 2 {
-                return Ok(Shown::Points(model.sample(k + 1, time, POINTS, model.settings.seed, true)?));
+                return Ok(Shown::Points(model.sample(
+                    k + 1,
+                    time,
+                    POINTS,
+                    OutsideInterval::Clamp,
+                    &mut Stream::new(model.settings.seed, [0; 3]),
+                )?));
             }
-            let (mean, covariance) = model.inverse_transform(k + 1, time, true)?;
+            let Gaussian { mean, covariance } = model.inverse_transform(k + 1, time, OutsideInterval::Clamp)?;
             Ok(Shown::Gaussian { mean, covariance })
         };
-        strip(k, (c.explained, None), &c.times, &shown)
+        strip(k, (c.costs.explained, None), &c.times, &shown)
     });
     let strips = strips.collect::<Result<Vec<_>>>()?;
     let marks = marks(&model.names, &model.components[0].times, model.components.get(1).map(|c| &c.times[..]));
     let mut summary = Summary {
-        costs: model.components.iter().map(|c| (c.cost, c.tangent_cost)).collect(),
+        costs: model.components.iter().map(|c| (c.costs.cost, c.costs.tangent_cost)).collect(),
         barycentre_cost: model.barycentre.cost,
         ..Summary::default()
     };
@@ -129,7 +144,7 @@ fn curve(model: &gaussian::Model, k: usize) -> Result<Curve> {
     let reach = (high - low).max(1e-12 * high.abs());
     let along = |from: f64, to: f64| {
         let at = |p: usize| from + (to - from) * p as f64 / (CURVE - 1) as f64;
-        let matrix = |p: usize| Ok(upper(&model.inverse_transform(k + 1, at(p), true)?.1));
+        let matrix = |p: usize| Ok(upper(&model.inverse_transform(k + 1, at(p), OutsideInterval::Clamp)?.covariance));
         (0..CURVE).map(matrix).collect::<Result<Vec<_>>>()
     };
     let end = |end: f64, otherwise: f64| if end.is_finite() { end } else { otherwise };

@@ -11,21 +11,20 @@ use super::process::{Exit, pool};
 use std::fmt::Write;
 use wgpca::Status;
 use wgpca::io::AnyModel;
-use wgpca::{Measure, Result};
+use wgpca::rng::Stream;
+use wgpca::{Measure, OutsideInterval, Projection, Result};
 
-/// Where a measure projects on a component.
-struct ProjectedTime {
-    time: f64,
-    /// Standard error of the time, for clouds; none if it is not known.
-    error: Option<Option<f64>>,
-    residual: f64,
-    at_end: bool,
-    settled: bool,
+/// What a command projected.
+struct Projected {
+    components: usize,
+    names: Vec<String>,
+    rows: Vec<Vec<Projection>>,
+    /// Times have standard errors, or none where a measure is not a sample.
+    errors: bool,
 }
 
 pub fn run(args: &Transform, console: Console) -> Result<Exit> {
-    let (components, names, rows) = project(args, console)?;
-    let errors = rows.iter().flatten().any(|p| p.error.is_some());
+    let Projected { components, names, rows, errors } = project(args, console)?;
     let error = |k| if errors { format!(",t{k}_se") } else { String::new() };
     let mut text = String::from("name");
     (1..=components).for_each(|k| write!(text, ",t{k},residual{k}").expect("a string takes everything"));
@@ -38,12 +37,12 @@ pub fn run(args: &Transform, console: Console) -> Result<Exit> {
             write!(text, ",{},{}", exact(p.time), exact(p.residual)).expect("a string takes everything");
             *ends += usize::from(p.at_end);
         }
-        // Behind all others, so that columns keep their places.
-        for error in row.iter().filter_map(|p| p.error) {
-            write!(text, ",{}", error.map_or(String::new(), exact)).expect("a string takes everything");
+        // After all others, so that columns keep their places.
+        for p in row.iter().filter(|_| errors) {
+            write!(text, ",{}", p.time_se.map_or(String::new(), exact)).expect("a string takes everything");
         }
         text.push('\n');
-        open += usize::from(row.iter().any(|p| !p.settled));
+        open += usize::from(row.iter().any(|p| p.status != Status::Converged));
     }
     emit(&text)?;
     for (k, ends) in ends.iter().enumerate().filter(|(_, ends)| **ends > 0) {
@@ -63,39 +62,26 @@ pub fn run(args: &Transform, console: Console) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Number of components, names of the measures, and a row for each.
-fn project(args: &Transform, console: Console) -> Result<(usize, Vec<String>, Vec<Vec<ProjectedTime>>)> {
+fn project(args: &Transform, console: Console) -> Result<Projected> {
     let pool = pool(args.threads, console)?;
     Ok(match load(&args.model)? {
         AnyModel::Clouds(mut model) => {
             ask(&mut model.sinkhorn, &args.solves)?;
             let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, console)?;
-            let foot = |p: wgpca::clouds::Projection| {
-                let settled = p.status == Status::Converged;
-                ProjectedTime { time: p.time, error: Some(p.time_se), residual: p.residual, at_end: p.at_end, settled }
-            };
             let (mut projector, said) = projector(&model, &measures, args.device)?;
             let rows = pool.run(|| projector.transform(&measures))?;
             if let Some(said) = said {
                 console.say(said);
             }
             let names = measures.iter().map(Measure::name).map(String::from).collect();
-            (model.components.len(), names, rows.into_iter().map(|r| r.into_iter().map(foot).collect()).collect())
+            Projected { components: model.components.len(), names, rows, errors: true }
         }
         AnyModel::Gaussian(model) => {
             refuse_gpu(args.device)?;
             refuse_solves(&args.solves)?;
             let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, console)?;
-            let foot = |p: wgpca::gaussian::Projection| ProjectedTime {
-                time: p.time,
-                error: None,
-                residual: p.residual,
-                at_end: p.clipped,
-                settled: true,
-            };
             let rows = pool.run(|| model.transform(&set))?;
-            let names = set.names().to_vec();
-            (model.components.len(), names, rows.into_iter().map(|r| r.into_iter().map(foot).collect()).collect())
+            Projected { components: model.components.len(), names: set.names().to_vec(), rows, errors: false }
         }
     })
 }
@@ -111,9 +97,11 @@ pub fn sample(args: &Sample, console: Console) -> Result<Exit> {
         output_files::check(path, &[&args.model])?;
     }
     let Sample { component, time, points, seed, clamp, .. } = *args;
+    let outside = if clamp { OutsideInterval::Clamp } else { OutsideInterval::Error };
+    let mut rng = Stream::new(seed, [0; 3]);
     let (drawn, dim) = match load(&args.model)? {
-        AnyModel::Clouds(model) => (model.sample(component, time, points, seed, clamp)?, model.dim()),
-        AnyModel::Gaussian(model) => (model.sample(component, time, points, seed, clamp)?, model.dim()),
+        AnyModel::Clouds(model) => (model.sample(component, time, points, outside, &mut rng)?, model.dim()),
+        AnyModel::Gaussian(model) => (model.sample(component, time, points, outside, &mut rng)?, model.dim()),
     };
     match &args.output {
         Some(path) => {

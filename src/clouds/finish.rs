@@ -1,18 +1,19 @@
 //! From a trained state to a component: unit speed, interval, times, sign, cost, warnings.
 
 use super::checkpoint::FinishedStart;
-use super::component::Component;
+use super::component::{Component, Costs, Report};
 use super::data::dataset::Data;
 use super::geodesic::interval::Interval;
 use super::geodesic::samples::{Samples, reference};
 use super::project::evaluate::{Curve, Measures};
-use super::project::explained::{Baseline, BaselineChoice, MIN_RESOLVED_VARIATION, Projected, Share};
+use super::project::explained::{Baseline, BaselineChoice, MIN_RESOLVED_VARIATION, Projected};
 use super::project::time_search::ProjectedTime;
 use super::settings::{Orthogonality, Settings};
 use super::train::batch::Earlier;
 use super::train::state::{GAUGE, State};
 use crate::error::Result;
 use crate::ot::{DivergenceBackend, Points, Sinkhorn};
+use crate::results::Share;
 use crate::rng::StreamId;
 use crate::simd::real::{Real, dot};
 use crate::status::Status;
@@ -114,48 +115,53 @@ pub(crate) fn finish<T: Real>(
         residuals[place] = foot.value * unit;
         time_se[place] = error.map(|e| e.variance.sqrt() * scale);
     }
-    let open = feet.iter().filter(|f| f.report.status != Status::Converged).count()
+    let unconverged = feet.iter().filter(|f| f.report.status != Status::Converged).count()
         + errors.iter().flatten().filter(|e| e.report.status != Status::Converged).count();
     let counts = kept.counts;
     let share = |k: usize| if counts.visits > 0 { k as f64 / counts.visits as f64 } else { 0.0 };
     let mut component = Component {
         interval: (interval.low * scale, interval.high * scale),
-        interval_samples: FINAL_SAMPLES,
         meeting: tie.map(|t| (t.meeting[0] * scale, t.meeting[1] * scale)),
-        intersection: tie.map(|t| t.intersection * unit),
-        orthogonality: tie.map(|t| t.orthogonality),
         times: order_times,
-        residuals,
         time_se,
-        cost: explained.cost,
-        cost_se: explained.cost_se,
-        variation: found.variation.value * unit,
-        variation_se: found.variation.se * unit,
-        noise_floor: found.noise_floor * unit,
-        explained: explained.explained,
-        explained_se: explained.explained_se,
-        explained_se_population: explained.explained_se_population,
-        together: explained.together,
-        together_se: explained.together_se,
-        points: found.draws.range(),
-        weighted: found.draws.weighted,
-        clipped: share(counts.clipped),
-        unconverged: share(counts.unconverged),
-        open_solves: open + found.open,
-        starts,
-        start_cost: kept.start_cost * unit,
-        spectrum: kept.spectrum,
-        steps: kept.steps,
-        kept_step: kept.best.step,
-        // No time is left where an eigenvalue is no number.
-        status: if interval.is_point() { Status::Diverged } else { kept.status },
-        warnings: vec![],
+        residuals,
+        costs: Costs {
+            cost: explained.cost,
+            cost_se: explained.cost_se,
+            variation: found.variation.value * unit,
+            variation_se: found.variation.se * unit,
+            noise_floor: found.noise_floor * unit,
+            explained: explained.explained,
+            explained_se: explained.explained_se,
+            explained_se_population: explained.explained_se_population,
+            together: explained.together,
+            together_se: explained.together_se,
+            points: found.draws.range(),
+            weighted: found.draws.weighted,
+        },
+        report: Report {
+            interval_samples: FINAL_SAMPLES,
+            intersection: tie.map(|t| t.intersection * unit),
+            orthogonality: tie.map(|t| t.orthogonality),
+            clipped: share(counts.clipped),
+            unconverged: share(counts.unconverged),
+            unconverged_solves: unconverged + found.unconverged,
+            starts,
+            start_cost: kept.start_cost * unit,
+            spectrum: kept.spectrum,
+            steps: kept.steps,
+            kept_step: kept.best.step,
+            // No time is left where an eigenvalue is NaN.
+            status: if interval.is_point() { Status::Diverged } else { kept.status },
+            warnings: vec![],
+        },
         frame_interval: interval,
         frame_span: span,
         geodesic: state.geodesic,
     };
     *baseline = Some(found.baseline);
-    component.warnings = warnings(&component, &explained, &feet, counts.worst_window, moves, unit * data.variance);
+    component.report.warnings =
+        warnings(&component, &explained, &feet, counts.worst_window, moves, unit * data.variance);
     Ok(component)
 }
 
@@ -225,7 +231,7 @@ fn warnings<T: Real>(
     variance: f64,
 ) -> Vec<String> {
     let mut out = vec![];
-    if c.status == Status::Diverged {
+    if c.report.status == Status::Diverged {
         out.push("training left the range of its precision and was stopped; the best state before is kept".into());
     }
     if worst_window > 0.5 {
@@ -235,8 +241,8 @@ fn warnings<T: Real>(
              points far from the rest, or take another start"
         ));
     }
-    if c.unconverged > 0.05 {
-        let share = 100.0 * c.unconverged;
+    if c.report.unconverged > 0.05 {
+        let share = 100.0 * c.report.unconverged;
         out.push(format!(
             "{share:.0} % of the Sinkhorn solves did not converge; raise epsilon, the tolerance or the limit of iterations"
         ));
@@ -251,21 +257,21 @@ fn warnings<T: Real>(
             feet.len()
         ));
     }
-    if c.open_solves > 0 {
-        let open = c.open_solves;
+    if c.report.unconverged_solves > 0 {
+        let open = c.report.unconverged_solves;
         out.push(format!("{open} solves of the final times and costs did not reach their tolerance"));
     }
-    if c.orthogonality.is_some_and(|o| o > 0.05) {
-        let o = c.orthogonality.unwrap_or_default();
+    if c.report.orthogonality.is_some_and(|o| o > 0.05) {
+        let o = c.report.orthogonality.unwrap_or_default();
         out.push(format!(
             "it is not orthogonal to the earlier ones (O = {o:.2}); raise lambda O or the number of steps"
         ));
     }
-    if c.intersection.is_some_and(|i| i > 0.05 * variance) {
-        let i = c.intersection.unwrap_or_default();
+    if c.report.intersection.is_some_and(|i| i > 0.05 * variance) {
+        let i = c.report.intersection.unwrap_or_default();
         out.push(format!("it does not meet the first (I = {i:.2e}); raise lambda I or the number of steps"));
     }
-    match c.explained {
+    match c.costs.explained {
         None => out.push(format!(
             "the measures do not differ by more than {MIN_RESOLVED_VARIATION} standard errors of sampling: there is no share to explain; \
              measures of more points, or more measures, may tell"

@@ -386,19 +386,21 @@ impl<T: Real> Fit<T> {
         Ok(())
     }
 
-    /// The model of the components that are finished.
+    /// The model of the components that are finished so far; the fit can go on.
     ///
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) if none is.
-    pub fn into_model(mut self) -> Result<Model<T>> {
+    pub fn model(&mut self) -> Result<Model<T>> {
         if self.position.components.is_empty() {
             return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
         }
-        let cloud = self.barycentre()?.clone();
+        let barycentre = self.barycentre()?.clone();
         let Fit { position, data, names, settings, warnings, .. } = self;
-        let single = position.baseline.map(|b| b.time * data.frame.scale);
-        let model = Model::new(position.components, single, data.frame, data.variance, cloud, names, &settings);
-        Ok(Model { warnings, ..model })
+        let single = position.baseline.as_ref().map(|b| b.time * data.frame.scale);
+        let components = position.components.clone();
+        let model =
+            Model::new(components, single, data.frame.clone(), data.variance, barycentre, names.clone(), settings);
+        Ok(Model { warnings: warnings.clone(), ..model })
     }
 
     fn in_units(&self, outcome: StepOutcome) -> StepOutcome {
@@ -468,6 +470,6 @@ pub fn fit<T: Real>(measures: &[Measure], settings: &Settings, pool: &Pool) -> R
     pool.run(|| {
         let mut fit = Fit::new(measures, settings)?;
         while fit.advance()?.is_some() {}
-        fit.into_model()
+        fit.model()
     })
 }

@@ -15,13 +15,12 @@ pub(crate) mod train;
 
 #[cfg(feature = "io")]
 pub(crate) use checkpoint::{FinishedStart, FitProgress, Snapshot, Training};
-pub use component::Component;
+pub use component::{Component, Costs, Report};
 pub use data::frame::Frame;
 pub use fit::{Event, Fit, fit};
 pub use geodesic::networks::{Architecture, Geodesic};
 pub use model::Model;
-pub use project::explained::Share;
-pub use projector::{Evaluation, Projection, Projector};
+pub use projector::Projector;
 pub use settings::*;
 #[cfg(any(feature = "io", feature = "cuda"))]
 pub(crate) use train::state::State;

@@ -3,13 +3,16 @@
 use super::component::Component;
 use super::data::frame::Frame;
 use super::finish::final_sinkhorn;
-use super::geodesic::samples::{Samples, reference};
+use super::geodesic::samples::{Samples, lattice};
 use super::settings::{Preset, Settings};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::Sinkhorn;
+use crate::results::{OutsideInterval, numbered};
 use crate::rng::StreamId;
 use crate::simd::real::{Real, cast, widen};
+use rand::RngExt;
+use rand_distr::StandardNormal;
 
 /// A fitted model. Everything that it takes and gives is in the units of the data.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,56 +81,63 @@ impl<T: Real> Model<T> {
         self.frame.centre.len()
     }
 
-    /// `n` points of μ_k(t), k from 1, row-major n × d. `clamp` moves a time outside the interval to its end.
+    /// `n` random points of a component (from 1) at a time, row-major n × d. Points drawn from equal generators move along the
+    /// geodesic as the time changes.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no such component, [`Error::Time`] if t is outside the interval (or NaN).
-    pub fn sample(&self, k: usize, t: f64, n: usize, seed: u64, clamp: bool) -> Result<Vec<f64>> {
-        let t = self.check_time(k, t, clamp)?;
-        let x: Vec<T> = reference(seed, StreamId::Caller([0; 3]), n, self.dim());
-        let points = self.points(k, t, &x);
+    /// [`Error::Parameter`] if there is no such component, [`Error::Time`] for a time outside its interval or NaN.
+    ///
+    /// # Example
+    /// ```no_run
+    /// use wgpca::rng::Stream;
+    /// use wgpca::{OutsideInterval, clouds::Model};
+    /// let model = Model::<f32>::load("chairs.safetensors")?;
+    /// let points = model.sample(1, 0.1, 500, OutsideInterval::Clamp, &mut Stream::new(0, [0; 3]))?;
+    /// assert_eq!(points.len(), 500 * model.dim());
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn sample(
+        &self,
+        component: usize,
+        time: f64,
+        n: usize,
+        outside: OutsideInterval,
+        rng: &mut impl rand::Rng,
+    ) -> Result<Vec<f64>> {
+        let x: Vec<T> = (0..n * self.dim()).map(|_| T::from_f64(rng.sample(StandardNormal))).collect();
+        self.points(component, time, outside, &x)
+    }
+
+    /// The measure of a component (from 1) at a time: the inverse of [`Model::transform`] on the component. It has
+    /// [`Model::projection_points`] evenly spread points of equal weight, which move along the geodesic as the time changes.
+    ///
+    /// # Errors
+    /// As [`Model::sample`].
+    pub fn inverse_transform(&self, component: usize, time: f64, outside: OutsideInterval) -> Result<Measure> {
+        let x: Vec<T> = lattice(self.seed, StreamId::ProjectionReference, self.projection_points, self.dim());
+        let points = self.points(component, time, outside, &x)?;
+        Measure::uniform(format!("component {component} at {time}"), points, self.dim())
+    }
+
+    /// ξ(x, t) in the units of the data, for rows x of ρ.
+    fn points(&self, component: usize, time: f64, outside: OutsideInterval, x: &[T]) -> Result<Vec<f64>> {
+        let c = numbered(&self.components, component)?;
+        let t = outside.resolve(component, time, c.interval)?;
+        if x.is_empty() {
+            return Ok(vec![]);
+        }
+        let samples = Samples::new(&c.geodesic, x);
+        let mut out = vec![T::ZERO; x.len()];
+        samples.at(t / self.frame.scale, &mut out);
+        let Frame { centre, scale } = &self.frame;
+        let points: Vec<f64> =
+            widen(&out).iter().enumerate().map(|(i, v)| centre[i % self.dim()] + scale * v).collect();
         // A time may be so late that the points leave the range of the precision.
         if points.iter().all(|v| v.is_finite()) {
             Ok(points)
         } else {
-            Err(Error::Time { component: k, time: t, interval: self.components[k - 1].interval })
+            Err(Error::Time { component, time, interval: c.interval })
         }
-    }
-
-    /// The measure at time t of component k (from 1), as `n` points of equal weight: the inverse of
-    /// [`Model::transform`] on the component. Points of the same `seed` move along the geodesic as t changes.
-    ///
-    /// # Errors
-    /// As [`Model::sample`], and [`Error::Points`] for n = 0.
-    pub fn inverse_transform(&self, k: usize, t: f64, n: usize, seed: u64) -> Result<Measure> {
-        Measure::uniform(format!("component {k} at {t}"), self.sample(k, t, n, seed, false)?, self.dim())
-    }
-
-    fn check_time(&self, k: usize, t: f64, clamp: bool) -> Result<f64> {
-        let Some(c) = k.checked_sub(1).and_then(|k| self.components.get(k)) else {
-            let problem = format!("there is no component {k}; the model has {}, counted from 1", self.components.len());
-            return Err(Error::parameter("component", problem));
-        };
-        let (low, high) = c.interval;
-        // An infinite end is no time.
-        let inside = if clamp && !t.is_nan() { t.clamp(low, high) } else { t };
-        if inside.is_finite() && inside >= low && inside <= high {
-            Ok(inside)
-        } else {
-            Err(Error::Time { component: k, time: t, interval: c.interval })
-        }
-    }
-
-    fn points(&self, k: usize, t: f64, x: &[T]) -> Vec<f64> {
-        if x.is_empty() {
-            return vec![];
-        }
-        let samples = Samples::new(&self.components[k - 1].geodesic, x);
-        let mut out = vec![T::ZERO; x.len()];
-        samples.at(t / self.frame.scale, &mut out);
-        let Frame { centre, scale } = &self.frame;
-        let d = self.dim();
-        widen(&out).iter().enumerate().map(|(i, v)| centre[i % d] + scale * v).collect()
     }
 
     /// The barycentre of the training measures as equally weighted particles, row-major N × d.
@@ -150,36 +160,13 @@ impl<T: Real> Model<T> {
             },
             frame_interval: c.frame_interval,
             frame_span: c.frame_span,
-            times: c.times.clone(),
-            residuals: c.residuals.clone(),
             interval: c.interval,
-            interval_samples: c.interval_samples,
-            meeting: c.meeting,
-            intersection: c.intersection,
-            orthogonality: c.orthogonality,
+            times: c.times.clone(),
             time_se: c.time_se.clone(),
-            cost: c.cost,
-            cost_se: c.cost_se,
-            variation: c.variation,
-            variation_se: c.variation_se,
-            noise_floor: c.noise_floor,
-            explained: c.explained,
-            explained_se: c.explained_se,
-            explained_se_population: c.explained_se_population,
-            together: c.together,
-            together_se: c.together_se,
-            points: c.points,
-            weighted: c.weighted,
-            clipped: c.clipped,
-            unconverged: c.unconverged,
-            open_solves: c.open_solves,
-            starts: c.starts.clone(),
-            start_cost: c.start_cost,
-            spectrum: c.spectrum.clone(),
-            steps: c.steps,
-            kept_step: c.kept_step,
-            status: c.status,
-            warnings: c.warnings.clone(),
+            residuals: c.residuals.clone(),
+            meeting: c.meeting,
+            costs: c.costs.clone(),
+            report: c.report.clone(),
         };
         Model {
             components: self.components.iter().map(component).collect(),

@@ -1,7 +1,7 @@
 //! Projecting measures on a fitted model: times, residuals, scores, costs.
 
 use super::project::evaluate::Measures;
-use super::project::explained::{BaselineChoice, Projected, Share};
+use super::project::explained::{BaselineChoice, Projected};
 use super::project::time_errors::TimeError;
 use super::project::time_search::ProjectedTime;
 use crate::cancel::Cancel;
@@ -11,45 +11,9 @@ use crate::clouds::model::Model;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::{self, DivergenceBackend, Points};
+use crate::results::{Evaluation, Projection};
 use crate::simd::real::Real;
 use crate::status::Status;
-
-/// Where a measure projects on one component.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Projection {
-    /// The time nearest to the measure.
-    pub time: f64,
-    /// Standard error of the time, as far as it comes from the points of the measure; none if its weights count, when it
-    /// is no sample.
-    pub time_se: Option<f64>,
-    /// S_ε between the component at that time and the measure: a squared distance. The sum over the training measures
-    /// is a cost.
-    pub residual: f64,
-    /// Whether it is an end of the interval: the geodesic cannot go on to the measure.
-    pub at_end: bool,
-    /// Whether every solve on the way converged.
-    pub status: Status,
-}
-
-/// What components explain of the variation of given measures.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
-    /// Each component, and all up to it.
-    pub components: Vec<Share>,
-    /// Squared distance of the measures to the best single point of the training, on the first component, summed, with
-    /// the noise of sampling taken out: what there is to explain.
-    pub variation: f64,
-    /// Standard error of the variation.
-    pub variation_se: f64,
-    /// `Σ_i S_ε` between two independent samples of each measure: the scale of the noise that was taken out.
-    pub noise_floor: f64,
-    /// Fewest and most points of a draw: as many as were asked for, or half of the points of a smaller sample.
-    pub points: (usize, usize),
-    /// Measures whose weights count: they are drawn from with replacement, all others without.
-    pub weighted: usize,
-    /// Projections and solves that did not converge.
-    pub unconverged: usize,
-}
 
 /// A model and who solves for it: what [`Model::on`] gives. A [`Model`] projects on the CPU by itself.
 pub struct Projector<'a, T> {
@@ -183,7 +147,7 @@ impl<'a, T: Real> Projector<'a, T> {
             noise_floor: found.noise_floor * unit,
             points: found.draws.range(),
             weighted: found.draws.weighted,
-            unconverged: found.open + open,
+            unconverged: found.unconverged + open,
         })
     }
 

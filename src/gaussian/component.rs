@@ -19,6 +19,19 @@ pub struct StartReport {
     pub status: Status,
 }
 
+/// A geodesic of Gaussians in the lift: `N(m + t v, (A + tX)(A + tX)ᵀ)`. Row-major matrices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lift {
+    /// A, d × d, symmetric positive semi-definite: the root of the covariance at time 0.
+    pub a: Vec<f64>,
+    /// X, d × d, horizontal at A: X = KA with K symmetric.
+    pub x: Vec<f64>,
+    /// m; zeros if the measures are centred.
+    pub mean: Vec<f64>,
+    /// v; zeros if the measures are centred.
+    pub velocity: Vec<f64>,
+}
+
 /// One geodesic principal component `t ↦ N(m + t v, (A + tX)(A + tX)ᵀ)`, in the units of the data. `|X|² + |v|² = 1`, so
 /// that times are Wasserstein arc lengths: `W₂(μ(s), μ(t)) = |s − t|` inside the interval. The sign is such that the
 /// largest |t_i| is positive (the first, if there are several).
@@ -26,19 +39,11 @@ pub struct StartReport {
 /// Time 0 of the first component is the weighted mean of the times; of a later one, the point in which all meet.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Component {
-    /// A, row-major d × d, symmetric positive semi-definite: the root of the covariance at time 0.
+    /// The geodesic.
     #[cfg_attr(feature = "serde", serde(skip))]
-    pub a: Vec<f64>,
-    /// X, row-major d × d, horizontal at A: X = KA with K symmetric.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    pub x: Vec<f64>,
-    /// m; zeros if the measures are centred.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    pub mean: Vec<f64>,
-    /// v; zeros if the measures are centred.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    pub velocity: Vec<f64>,
+    pub geodesic: Lift,
     /// Interval on which the curve is a geodesic; it may be infinite on either side. At a finite end the covariance is
     /// singular.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::pair"))]
@@ -48,7 +53,23 @@ pub struct Component {
     /// Squared distances to those points.
     pub residuals: Vec<f64>,
     /// Whether a time is an end of the interval: the geodesic cannot go on to the measure.
-    pub clipped: Vec<bool>,
+    #[cfg_attr(feature = "serde", serde(rename = "clipped"))]
+    pub at_end: Vec<bool>,
+    /// Where this component meets the first: (time on the first, time on this one). None for the first.
+    pub meeting: Option<(f64, f64)>,
+    /// What it costs, and what it explains.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub costs: Costs,
+    /// How it was found.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub report: Report,
+}
+
+/// Costs of the training measures on a component, in squared units of the data.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Costs {
     /// `F = Σ_i w_i min_t W₂²`: the residuals by their weights, which are 1 each unless given.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,
@@ -57,9 +78,14 @@ pub struct Component {
     pub tangent_cost: f64,
     /// (barycentre − cost) / barycentre, with the cost of the barycentre; none if the measures do not differ.
     pub explained: Option<f64>,
-    /// Where this component meets the first: (time on the first, time on this one). None for the first.
-    pub meeting: Option<(f64, f64)>,
-    /// Squared distance of the two there.
+}
+
+/// How a component was found.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Report {
+    /// Squared distance of this component and the first at the meeting.
     pub intersection: Option<f64>,
     /// `|XᵀA − AᵀX| / |X||A|`.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
@@ -77,6 +103,6 @@ pub struct Component {
     pub starts: Vec<StartReport>,
     /// How the search from the kept start ended.
     pub status: Status,
-    /// What a user should know.
+    /// What may be wrong.
     pub warnings: Vec<String>,
 }

@@ -1,9 +1,9 @@
 //! From a line in the frame to a component in the units of the data.
 
-use super::component::{Component, StartReport};
+use super::component::{Component, Costs, Lift, Report, StartReport};
 use super::geometry::geodesic::Geodesic;
 use super::preprocess::Data;
-use super::project::projections::{ProjectedTime, cost, feet};
+use super::project::projections::{ProjectedTime, cost, project_all};
 use super::search::local_search::Found;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
 use crate::status::Status;
@@ -39,10 +39,10 @@ pub(crate) struct Finished {
 /// `found` has the kept start first.
 pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Baselines<'_>) -> Finished {
     let mut line = line;
-    let mut at = feet(data, &line, line.interval(), against.certify);
+    let mut at = project_all(data, &line, line.interval(), against.certify);
     if points_down(&at) {
         line = line.rescaled(-1.0);
-        at = feet(data, &line, line.interval(), against.certify);
+        at = project_all(data, &line, line.interval(), against.certify);
     }
     let Baselines { barycentre, differ, tangent, earlier, meeting, .. } = *against;
     let (unit, square) = (data.frame.unit, data.frame.unit * data.frame.unit);
@@ -57,41 +57,48 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Bas
         status: f.status,
     });
     let mut component = Component {
-        a: data.frame.matrix_out(&line.a, unit),
-        x: data.frame.matrix_out(&line.x, 1.0),
-        mean: data.frame.mean_out(&line.mean),
-        velocity: if data.m == 0 { vec![0.0; data.frame.dim] } else { line.drift.clone() },
+        geodesic: Lift {
+            a: data.frame.matrix_out(&line.a, unit),
+            x: data.frame.matrix_out(&line.x, 1.0),
+            mean: data.frame.mean_out(&line.mean),
+            velocity: if data.m == 0 { vec![0.0; data.frame.dim] } else { line.drift.clone() },
+        },
         interval: (low * unit, high * unit),
         times: at.iter().map(|f| f.time * unit).collect(),
         residuals: at.iter().map(|f| f.residual * square).collect(),
-        clipped: at.iter().map(|f| f.clipped).collect(),
-        cost: total * data.cost_unit(),
-        tangent_cost: tangent * data.cost_unit(),
-        explained: differ.then(|| (barycentre - total) / barycentre),
+        at_end: at.iter().map(|f| f.at_end).collect(),
         meeting: meeting.map(|t| (t * unit, 0.0)),
-        intersection: tie.map(|t| t.0 * square),
-        horizontality: horizontality(&line),
-        unit_norm: (speed - 1.0).abs(),
-        orthogonality: tie.map_or(0.0, |t| t.1),
-        certificate: against.certify.then(|| square * at.iter().fold(0.0, |a: f64, f| a.max(f.gap))),
-        starts: starts.collect(),
-        status: found.first().map_or(Status::Converged, |f| f.status),
-        warnings: vec![],
+        costs: Costs {
+            cost: total * data.cost_unit(),
+            tangent_cost: tangent * data.cost_unit(),
+            explained: differ.then(|| (barycentre - total) / barycentre),
+        },
+        report: Report {
+            intersection: tie.map(|t| t.0 * square),
+            horizontality: horizontality(&line),
+            unit_norm: (speed - 1.0).abs(),
+            orthogonality: tie.map_or(0.0, |t| t.1),
+            certificate: against.certify.then(|| square * at.iter().fold(0.0, |a: f64, f| a.max(f.gap))),
+            starts: starts.collect(),
+            status: found.first().map_or(Status::Converged, |f| f.status),
+            warnings: vec![],
+        },
     };
-    let constraints = component.horizontality.max(component.unit_norm).max(component.orthogonality);
-    if !(constraints <= CONSTRAINT_TOLERANCE) && component.status == Status::Converged {
-        component.status = Status::Stalled;
+    let constraints =
+        component.report.horizontality.max(component.report.unit_norm).max(component.report.orthogonality);
+    if !(constraints <= CONSTRAINT_TOLERANCE) && component.report.status == Status::Converged {
+        component.report.status = Status::Stalled;
     }
-    component.warnings = warnings(&component, differ);
+    component.report.warnings = warnings(&component, differ);
     if !(constraints <= CONSTRAINT_TOLERANCE) {
-        component.warnings.push(format!(
+        component.report.warnings.push(format!(
             "its constraints hold to {constraints:.1e} only: the covariances along it are singular to rounding"
         ));
     }
     if let (Some(t), Some(first)) = (meeting, earlier.first()) {
         let (low, high) = first.interval();
         if (t - low).min(high - t) < END_TOLERANCE * (high - low).min(1.0) && earlier.len() == 1 {
-            component.warnings.push(
+            component.report.warnings.push(
                 "it meets the first component at an end of that, where covariances are singular: there the best second \
                  component is a limit, and its cost is nearly but not exactly attained"
                     .into(),
@@ -145,7 +152,7 @@ fn tie(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
 
 fn warnings(c: &Component, differ: bool) -> Vec<String> {
     let mut out = vec![];
-    match c.status {
+    match c.report.status {
         Status::Converged | Status::Completed | Status::Rounding | Status::Dropped => {}
         Status::Stalled => out.push("the search stopped where no step lowers the cost; other starts may".into()),
         Status::MaxIterations => {
@@ -156,9 +163,9 @@ fn warnings(c: &Component, differ: bool) -> Vec<String> {
     if !differ {
         out.push("the measures do not differ: any geodesic through them has cost 0".into());
     }
-    let ends = c.clipped.iter().filter(|&&c| c).count();
-    if 4 * ends > c.clipped.len() {
-        let n = c.clipped.len();
+    let ends = c.at_end.iter().filter(|&&c| c).count();
+    if 4 * ends > c.at_end.len() {
+        let n = c.at_end.len();
         out.push(format!(
             "{ends} of {n} measures project to an end of the interval: the geodesic cannot go on to them"
         ));

@@ -14,6 +14,7 @@ use super::search::local_search::{Family, Found, Limits};
 use super::search::multistart::{Search, piece};
 use super::settings::{Degenerate, Settings};
 use super::tangent::tangent_pca::Tangent;
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::pool::Pool;
 use crate::status::Status;
@@ -75,12 +76,12 @@ pub enum Event {
 /// let set = Gaussians::new((0..5).flat_map(|i| [1.0 + i as f64, 0.3, 0.3, 1.0]).collect(), 2)?;
 /// let mut fit = Fit::new(&set, &Settings { components: 2, ..Settings::default() })?;
 /// // Stopped after the first of two components.
-/// while let Some(event) = fit.advance() {
+/// while let Some(event) = fit.advance()? {
 ///     if matches!(event, Event::Finished { .. }) {
 ///         break;
 ///     }
 /// }
-/// assert_eq!(fit.into_model()?.components.len(), 1);
+/// assert_eq!(fit.model()?.components.len(), 1);
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub struct Fit {
@@ -96,6 +97,7 @@ pub struct Fit {
     finished: Vec<Finished>,
     /// The time on the first component at which all meet.
     meeting: Option<f64>,
+    cancel: Cancel,
 }
 
 /// Tangent PCA at the barycentre: the yardstick, and where searches begin.
@@ -145,6 +147,7 @@ impl Fit {
             work: Work::Nothing,
             finished: vec![],
             meeting: None,
+            cancel: Cancel::new(),
             data,
         })
     }
@@ -155,8 +158,22 @@ impl Fit {
     }
 
     /// Does the next piece of work: an iteration of the barycentre, tangent PCA, some evaluations, or what finishes a
-    /// component. None when the fit is done. Call it inside [`Pool::run`] to use several threads.
-    pub fn advance(&mut self) -> Option<Event> {
+    /// component. None when the fit is done.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] once the token of [`Fit::cancel_by`] is set. The fit stands where it stood before the call.
+    pub fn advance(&mut self) -> Result<Option<Event>> {
+        self.cancel.check()?;
+        Ok(self.piece())
+    }
+
+    /// [`Fit::advance`] ends with an error once this token is set; it is looked at between pieces of work, each a fraction of a
+    /// second.
+    pub fn cancel_by(&mut self, cancel: &Cancel) {
+        self.cancel.clone_from(cancel);
+    }
+
+    fn piece(&mut self) -> Option<Event> {
         let component = self.finished.len() + 1;
         if component > self.settings.components {
             return None;
@@ -264,17 +281,18 @@ impl Fit {
         self.finished.push(finish(data, found, line, &against));
     }
 
-    /// The model of the components that are finished.
+    /// The model of the components that are finished so far; the fit can go on.
     ///
     /// # Errors
     /// [`Error::Parameter`] if none is.
-    pub fn into_model(self) -> Result<Model> {
-        let Some(base) = self.base.filter(|_| !self.finished.is_empty()) else {
+    pub fn model(&mut self) -> Result<Model> {
+        let Some(base) = self.base.as_ref().filter(|_| !self.finished.is_empty()) else {
             return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
         };
         let spectrum = spectrum(&base.tangent, &self.data);
-        let components = self.finished.into_iter().map(|f| f.component).collect();
-        Ok(Model::new(self.names, self.settings, &self.data, base.barycentre, spectrum, components, self.warnings))
+        let components = self.finished.iter().map(|f| f.component.clone()).collect();
+        let (names, settings, warnings) = (self.names.clone(), self.settings.clone(), self.warnings.clone());
+        Ok(Model::new(names, settings, &self.data, base.barycentre.clone(), spectrum, components, warnings))
     }
 }
 
@@ -291,7 +309,7 @@ impl Fit {
 /// let set = Gaussians::new((0..5).flat_map(|i| [(1.0 + 0.5 * i as f64).powi(2), 0.0, 0.0, 1.0]).collect(), 2)?;
 /// let model = fit(&set, &Settings::default(), &Pool::new(2)?)?;
 /// let component = &model.components[0];
-/// assert!(component.cost < 1e-20 && component.explained == Some(1.0));
+/// assert!(component.costs.cost < 1e-20 && component.costs.explained == Some(1.0));
 /// // Times are arc lengths from the mean.
 /// assert!((component.times[0].abs() - 1.0).abs() < 1e-10 && component.times[2].abs() < 1e-10);
 /// # Ok::<(), wgpca::Error>(())
@@ -299,8 +317,8 @@ impl Fit {
 pub fn fit(set: &Gaussians, settings: &Settings, pool: &Pool) -> Result<Model> {
     pool.run(|| {
         let mut fit = Fit::new(set, settings)?;
-        while fit.advance().is_some() {}
-        fit.into_model()
+        while fit.advance()?.is_some() {}
+        fit.model()
     })
 }
 

@@ -4,7 +4,7 @@ use super::finish::Finished;
 use super::geometry::coordinates::{Coordinates, remove};
 use super::geometry::geodesic::Geodesic;
 use super::preprocess::Data;
-use super::project::projections::{cost, feet};
+use super::project::projections::{cost, project_all};
 use super::search::initialization;
 use super::search::local_search::centred;
 use super::tangent::tangent_pca::Tangent;
@@ -36,10 +36,10 @@ pub(crate) fn directions(at: &Coordinates, meeting: f64, finished: &[Finished]) 
 /// or some of many, must still not be worse than tangent PCA.
 pub(crate) fn first_line(data: &Data, found: &Geodesic, tangent: &Tangent, tangent_cost: f64) -> Geodesic {
     let mut line = found.clone();
-    let mut at = feet(data, &line, line.interval(), false);
+    let mut at = project_all(data, &line, line.interval(), false);
     if tangent_cost < cost(data, &at) {
         line = tangent.line(data, 0);
-        at = feet(data, &line, line.interval(), false);
+        at = project_all(data, &line, line.interval(), false);
     }
     let mut times: Vec<f64> = at.iter().map(|f| f.time).collect();
     centred(data, line, &mut times)

@@ -18,7 +18,7 @@
 //! # Example
 //!
 //! ```
-//! use wgpca::Pool;
+//! use wgpca::{OutsideInterval, Pool};
 //! use wgpca::gaussian::{Gaussians, Settings, fit};
 //!
 //! // Ellipses of one shape turned around: geodesics bend where tangent lines do not.
@@ -30,12 +30,12 @@
 //! let model = fit(&set, &Settings { components: 2, ..Settings::default() }, &Pool::new(2)?)?;
 //!
 //! let first = &model.components[0];
-//! assert!(first.cost < 0.8 * first.tangent_cost);
+//! assert!(first.costs.cost < 0.8 * first.costs.tangent_cost);
 //! // New measures are projected; the component at a time is a Gaussian again.
 //! let projections = model.transform(&set)?;
 //! assert!((projections[3][0].time - first.times[3]).abs() < 1e-9);
-//! let (mean, covariance) = model.inverse_transform(1, first.times[3], false)?;
-//! assert_eq!((mean.len(), covariance.len()), (2, 4));
+//! let gaussian = model.inverse_transform(1, first.times[3], OutsideInterval::Error)?;
+//! assert_eq!((gaussian.mean.len(), gaussian.covariance.len()), (2, 4));
 //! # Ok::<(), wgpca::Error>(())
 //! ```
 
@@ -56,7 +56,7 @@ mod tangent;
 
 pub use crate::linalg::{rotation_exp, rotation_log};
 pub use barycentre::{Barycentre, barycentre};
-pub use component::{Component, StartReport};
+pub use component::{Component, Costs, Lift, Report, StartReport};
 pub use fit::{Event, Fit, fit};
 pub use gaussians::Gaussians;
 pub use geometry::bures::{
@@ -65,7 +65,6 @@ pub use geometry::bures::{
 };
 pub use geometry::curvature::sectional_curvature;
 pub use geometry::geodesic::Geodesic;
-pub use model::{Evaluation, Model};
-pub use project::projections::Projection;
+pub use model::{Gaussian, Model};
 pub use settings::{Degenerate, Settings};
 pub use tangent::tangent_pca::{TangentComponent, TangentPca, tangent_pca};

@@ -1,17 +1,19 @@
 //! What a fitted model can do: project, sample, score, evaluate.
 
 use super::barycentre::Barycentre;
-use super::component::Component;
+use super::component::{Component, Lift};
 use super::gaussians::Gaussians;
 use super::geometry::bures::aligned;
 use super::geometry::geodesic::Geodesic;
 use super::preprocess::{Data, Frame};
-use super::project::projections::{Projection, feet};
+use super::project::projections::project_all;
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::linalg::{add, dot, factor, gram, norm};
-use crate::rng::Stream;
+use crate::results::{Evaluation, OutsideInterval, Projection, Share, numbered};
 use crate::status::Status;
+use rand::RngExt;
+use rand_distr::StandardNormal;
 
 /// A fitted model. Everything that it takes and gives is in the units of the data.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,15 +43,13 @@ pub struct Model {
     pub(crate) unit: f64,
 }
 
-/// What components cost on given measures.
+/// A Gaussian measure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
-    /// `Σ_i w_i min_t W₂²` of each component.
-    pub costs: Vec<f64>,
-    /// Explained share of each component: (barycentre − cost) / barycentre.
-    pub explained: Vec<Option<f64>>,
-    /// The same sum for the training barycentre alone.
-    pub barycentre_cost: f64,
+pub struct Gaussian {
+    /// Its mean, d.
+    pub mean: Vec<f64>,
+    /// Its covariance, d × d row-major.
+    pub covariance: Vec<f64>,
 }
 
 impl Model {
@@ -62,7 +62,7 @@ impl Model {
         components: Vec<Component>,
         warnings: Vec<String>,
     ) -> Self {
-        let status = components.iter().map(|c| c.status).fold(barycentre.status, Status::max);
+        let status = components.iter().map(|c| c.report.status).fold(barycentre.status, Status::max);
         Model {
             components,
             barycentre,
@@ -102,11 +102,11 @@ impl Model {
         let (mean, drift) = if self.centred {
             (vec![], vec![])
         } else {
-            let from = c.mean.iter().zip(&self.barycentre.mean).map(|(m, b)| (m - b) / self.unit);
-            (from.collect(), c.velocity.clone())
+            let from = c.geodesic.mean.iter().zip(&self.barycentre.mean).map(|(m, b)| (m - b) / self.unit);
+            (from.collect(), c.geodesic.velocity.clone())
         };
-        let a = c.a.iter().map(|a| a / self.unit).collect();
-        let line = Geodesic { d: self.dim, a, k: vec![], x: c.x.clone(), mean, drift };
+        let a = c.geodesic.a.iter().map(|a| a / self.unit).collect();
+        let line = Geodesic { d: self.dim, a, k: vec![], x: c.geodesic.x.clone(), mean, drift };
         (line, (c.interval.0 / self.unit, c.interval.1 / self.unit))
     }
 
@@ -117,19 +117,24 @@ impl Model {
     /// # Errors
     /// [`Error::Parameter`] if the measures do not live in the model's space, or have means where the model knows none.
     pub fn transform(&self, set: &Gaussians) -> Result<Vec<Vec<Projection>>> {
-        let data = self.data(set)?;
-        let mut out = vec![Vec::with_capacity(self.components.len()); set.len()];
+        Ok(self.project(&self.data(set)?))
+    }
+
+    fn project(&self, data: &Data) -> Vec<Vec<Projection>> {
+        let mut out = vec![Vec::with_capacity(self.components.len()); data.len()];
         for c in &self.components {
             let (line, interval) = self.line(c);
-            for (row, foot) in out.iter_mut().zip(feet(&data, &line, interval, false)) {
+            for (row, foot) in out.iter_mut().zip(project_all(data, &line, interval, false)) {
                 row.push(Projection {
                     time: foot.time * self.unit,
+                    time_se: None,
                     residual: foot.residual * self.unit * self.unit,
-                    clipped: foot.clipped,
+                    at_end: foot.at_end,
+                    status: Status::Converged,
                 });
             }
         }
-        Ok(out)
+        out
     }
 
     /// How far measures lie from the model: for each, the sum over the components of the residual of its projection, a
@@ -141,15 +146,14 @@ impl Model {
         Ok(self.transform(set)?.iter().map(|row| row.iter().map(|p| p.residual).sum()).collect())
     }
 
-    /// What every component costs on these measures, with their weights.
+    /// What every component explains of the variation of these measures about the training barycentre, by their weights.
     ///
     /// # Errors
     /// As [`Model::transform`].
     pub fn evaluate(&self, set: &Gaussians) -> Result<Evaluation> {
-        let rows = self.transform(set)?;
-        let sum = |value: &dyn Fn(usize) -> f64| (0..set.len()).map(|i| set.weight(i) * value(i)).sum::<f64>();
-        let costs: Vec<f64> = (0..self.components.len()).map(|k| sum(&|i| rows[i][k].residual)).collect();
         let data = self.data(set)?;
+        let rows = self.project(&data);
+        let sum = |value: &dyn Fn(usize) -> f64| (0..set.len()).map(|i| set.weight(i) * value(i)).sum::<f64>();
         let scaled: Vec<f64> = self.barycentre.covariance.iter().map(|x| x / self.unit / self.unit).collect();
         let root = factor(&scaled, self.dim).l;
         let to_centre = |i: usize| {
@@ -157,49 +161,73 @@ impl Model {
             add(&mut apart, -1.0, &root);
             (dot(&apart, &apart) + dot(data.mean(i), data.mean(i))) * self.unit * self.unit
         };
-        let barycentre_cost = sum(&to_centre);
+        let variation = sum(&to_centre);
         let size: f64 = sum(&|i| norm(data.factor(i)).powi(2) * self.unit * self.unit);
-        let explained = |c: &f64| (barycentre_cost > 1e-24 * size).then(|| (barycentre_cost - c) / barycentre_cost);
-        Ok(Evaluation { explained: costs.iter().map(explained).collect(), costs, barycentre_cost })
+        let share = |k: usize| {
+            let cost = sum(&|i| rows[i][k].residual);
+            let explained = (variation > 1e-24 * size).then(|| (variation - cost) / variation);
+            let error = explained.map(|_| 0.0);
+            Share {
+                cost,
+                cost_se: 0.0,
+                explained,
+                explained_se: error,
+                explained_se_population: None,
+                together: None,
+                together_se: None,
+            }
+        };
+        Ok(Evaluation {
+            components: (0..self.components.len()).map(share).collect(),
+            variation,
+            variation_se: 0.0,
+            noise_floor: 0.0,
+            points: (0, 0),
+            weighted: 0,
+            unconverged: 0,
+        })
     }
 
-    /// (mean, covariance) of component k (from 1) at time t: the inverse of [`Model::transform`] on the component. The
-    /// mean is 0 for centred Gaussians. `clamp` moves a time outside the interval to its end.
+    /// The Gaussian of a component (from 1) at a time: the inverse of [`Model::transform`] on the component. Its mean is 0 if the
+    /// measures are centred.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no such component, [`Error::Time`] if t is outside the interval (or NaN).
-    pub fn inverse_transform(&self, k: usize, t: f64, clamp: bool) -> Result<(Vec<f64>, Vec<f64>)> {
-        let (mean, lift) = self.at(k, t, clamp)?;
-        Ok((mean, gram(&lift, self.dim)))
+    /// [`Error::Parameter`] if there is no such component, [`Error::Time`] for a time outside its interval or NaN.
+    pub fn inverse_transform(&self, component: usize, time: f64, outside: OutsideInterval) -> Result<Gaussian> {
+        let (mean, lift) = self.at(component, time, outside)?;
+        Ok(Gaussian { mean, covariance: gram(&lift, self.dim) })
     }
 
-    /// `n` points of component k (from 1) at time t, row-major n × d. Points of one `seed` move along the geodesic as t
-    /// changes. `clamp` moves a time outside the interval to its end.
+    /// `n` random points of a component (from 1) at a time, row-major n × d. Points drawn from equal generators move along the
+    /// geodesic as the time changes.
     ///
     /// # Errors
     /// As [`Model::inverse_transform`].
-    pub fn sample(&self, k: usize, t: f64, n: usize, seed: u64, clamp: bool) -> Result<Vec<f64>> {
-        let (mean, lift) = self.at(k, t, clamp)?;
+    pub fn sample(
+        &self,
+        component: usize,
+        time: f64,
+        n: usize,
+        outside: OutsideInterval,
+        rng: &mut impl rand::Rng,
+    ) -> Result<Vec<f64>> {
+        let (mean, lift) = self.at(component, time, outside)?;
         let d = self.dim;
-        let mut stream = Stream::new(seed, [0; 3]);
-        let z: Vec<f64> = (0..n * d).map(|_| stream.normal()).collect();
+        let z: Vec<f64> = (0..n * d).map(|_| rng.sample(StandardNormal)).collect();
         let point = |z: &[f64]| (0..d).map(|i| mean[i] + dot(&lift[i * d..(i + 1) * d], z)).collect::<Vec<_>>();
         Ok(z.chunks_exact(d).flat_map(point).collect())
     }
 
     /// m + tv and A + tX.
-    fn at(&self, k: usize, t: f64, clamp: bool) -> Result<(Vec<f64>, Vec<f64>)> {
-        let Some(c) = k.checked_sub(1).and_then(|k| self.components.get(k)) else {
-            let problem = format!("there is no component {k}; the model has {}, counted from 1", self.components.len());
-            return Err(Error::parameter("component", problem));
-        };
-        let (low, high) = c.interval;
-        // An infinite end is no time, nor is one at which a number leaves the range.
-        let inside = if clamp && !t.is_nan() { t.max(low).min(high) } else { t };
+    fn at(&self, component: usize, time: f64, outside: OutsideInterval) -> Result<(Vec<f64>, Vec<f64>)> {
+        let c = numbered(&self.components, component)?;
+        let t = outside.resolve(component, time, c.interval)?;
         let along =
-            |from: &[f64], rate: &[f64]| -> Vec<f64> { from.iter().zip(rate).map(|(a, b)| a + inside * b).collect() };
-        let (mean, lift) = (along(&c.mean, &c.velocity), along(&c.a, &c.x));
-        let sound = inside >= low && inside <= high && mean.iter().chain(&lift).all(|v| (v * v).is_finite());
-        if sound { Ok((mean, lift)) } else { Err(Error::Time { component: k, time: t, interval: c.interval }) }
+            |from: &[f64], rate: &[f64]| -> Vec<f64> { from.iter().zip(rate).map(|(a, b)| a + t * b).collect() };
+        let Lift { a, x, mean, velocity } = &c.geodesic;
+        let (mean, lift) = (along(mean, velocity), along(a, x));
+        // A time may be so late that a covariance leaves the range of f64.
+        let finite = mean.iter().chain(&lift).all(|v| (v * v).is_finite());
+        if finite { Ok((mean, lift)) } else { Err(Error::Time { component, time, interval: c.interval }) }
     }
 }

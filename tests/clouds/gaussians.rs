@@ -1,7 +1,9 @@
 //! Gaussian families whose components are known exactly: the cost of the fitted geodesic, by closed forms.
 
 use crate::common::clouds::{correlation, measure, normals, slope, stream};
+use wgpca::OutsideInterval;
 use wgpca::clouds::{Model, Settings, fit};
+use wgpca::rng::Stream;
 use wgpca::{Measure, Pool};
 
 /// Cost of the best line through points of the plane, and their scores along it: linear PCA.
@@ -21,7 +23,10 @@ fn motion(model: &Model<f32>, n: usize) -> (Vec<f64>, Vec<f64>) {
     let times = &model.components[0].times;
     let low = times.iter().fold(f64::INFINITY, |a, &t| a.min(t));
     let high = times.iter().fold(f64::NEG_INFINITY, |a, &t| a.max(t));
-    let (a, b) = (model.sample(1, low, n, 5, false).unwrap(), model.sample(1, high, n, 5, false).unwrap());
+    let (a, b) = (
+        model.sample(1, low, n, OutsideInterval::Error, &mut Stream::new(5, [0; 3])).unwrap(),
+        model.sample(1, high, n, OutsideInterval::Error, &mut Stream::new(5, [0; 3])).unwrap(),
+    );
     let v: Vec<f64> = a.iter().zip(&b).map(|(a, b)| (b - a) / (high - low)).collect();
     let u = a.iter().zip(&v).map(|(a, v)| a - low * v).collect();
     (u, v)

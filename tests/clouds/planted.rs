@@ -1,7 +1,8 @@
 //! Measures sampled along known geodesics are put back where they were.
 
 use crate::common::clouds::{correlation, measure, normals, slope, stream};
-use wgpca::clouds::{Evaluation, Model, Settings, Start, Tangent, fit};
+use wgpca::Evaluation;
+use wgpca::clouds::{Model, Settings, Start, Tangent, fit};
 use wgpca::rng::Stream;
 use wgpca::{Measure, Pool};
 
@@ -146,17 +147,17 @@ impl Planted {
         // What is left, as a share of the variation.
         let e = Pool::new(2).unwrap().run(|| model.evaluate(&self.fresh, 512)).unwrap();
         let share = |e: &Evaluation| (e.components[0].explained.unwrap(), e.components[0].explained_se.unwrap());
-        let shares = [(c.explained.unwrap(), c.explained_se.unwrap()), share(&e)];
+        let shares = [(c.costs.explained.unwrap(), c.costs.explained_se.unwrap()), share(&e)];
         println!("correlation {r:.5}, length {length:.4}, explained {shares:.4?}");
         assert!(shares.iter().all(|&(s, se)| 1.0 - s < 0.03 && s - 1.0 < 3.0 * se), "explained {shares:?}");
-        assert!((c.explained.unwrap() - (1.0 - c.cost / c.variation)).abs() < 1e-12);
+        assert!((c.costs.explained.unwrap() - (1.0 - c.costs.cost / c.costs.variation)).abs() < 1e-12);
         assert!((share(&e).0 - (1.0 - e.components[0].cost / e.variation)).abs() < 1e-12);
         assert_eq!((e.points, e.weighted, e.unconverged), ((512, 512), 0, 0));
         // With few points there is more noise, and the share stays.
         let few = Pool::new(2).unwrap().run(|| model.evaluate(&self.fresh, 128)).unwrap();
         assert!(few.noise_floor > 1.5 * e.noise_floor && few.variation > few.components[0].cost);
         assert!((share(&few).0 - share(&e).0).abs() < 0.05, "{:?}", share(&few));
-        assert!(c.warnings.is_empty(), "{:?}", c.warnings);
+        assert!(c.report.warnings.is_empty(), "{:?}", c.report.warnings);
         // So it does where the measures have few: halves are compared, on all sides alike.
         let d = model.dim();
         let small: Vec<Measure> =
@@ -193,9 +194,9 @@ fn best_preset_keeps_the_cheaper_start() {
     let planted = Planted::new(2, 3);
     let model = train(&planted.training, &Settings { steps: [40, 40], tangent, ..best });
     let c = &model.components[0];
-    let names: Vec<&str> = c.starts.iter().map(|s| s.0.as_str()).collect();
+    let names: Vec<&str> = c.report.starts.iter().map(|s| s.0.as_str()).collect();
     assert_eq!(names, ["tangent(1)", "random"]);
-    assert!(c.starts[0].1 < c.starts[1].1 && c.starts[0].1 <= c.start_cost);
+    assert!(c.report.starts[0].1 < c.report.starts[1].1 && c.report.starts[0].1 <= c.report.start_cost);
     assert!(correlation(&c.times, &planted.times).abs() > 0.99);
 }
 
@@ -225,15 +226,15 @@ fn two_geodesics(seed: u64) {
     let (a, b) = (&one.times[..10], &two.times[10..]);
     let r = [correlation(a, &first).abs(), correlation(b, &second).abs()];
     let lengths = [slope(a, &first).abs() / pp.sqrt(), slope(b, &second).abs() / (0.6 * pp.sqrt())];
-    let orthogonality = two.orthogonality.unwrap();
-    let intersection = two.intersection.unwrap() / model.frame.scale.powi(2);
+    let orthogonality = two.report.orthogonality.unwrap();
+    let intersection = two.report.intersection.unwrap() / model.frame.scale.powi(2);
     println!(
         "correlations {r:.5?}, lengths {lengths:.4?}, O {orthogonality:.1e}, I {intersection:.1e} of the variance"
     );
     assert!(r.iter().all(|&r| r > 0.99), "correlations {r:?}");
     assert!(lengths.iter().all(|l| (l - 1.0).abs() < 0.05), "lengths {lengths:?}");
     assert!(orthogonality < 1e-2 && intersection < 1e-2, "O {orthogonality}, I {intersection}");
-    assert!(one.orthogonality.is_none() && one.intersection.is_none() && one.meeting.is_none());
+    assert!(one.report.orthogonality.is_none() && one.report.intersection.is_none() && one.meeting.is_none());
     // They meet where the two families cross: at time 0 of both, on the first component at that of the second family.
     let crossing = two.times[..10].iter().sum::<f64>() / 10.0;
     let (on_first, on_second) = two.meeting.unwrap();

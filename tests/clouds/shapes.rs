@@ -2,7 +2,9 @@
 //! convergence reached. The clouds do not belong to the repository; without them the test says that it skips.
 
 use std::path::PathBuf;
-use wgpca::clouds::{Evaluation, Model, Settings, fit};
+use wgpca::OutsideInterval;
+use wgpca::Evaluation;
+use wgpca::clouds::{Model, Settings, fit};
 use wgpca::ot::{DivergenceSolver, Points, Sinkhorn};
 use wgpca::rng::Stream;
 use wgpca::{Measure, Pool};
@@ -40,7 +42,12 @@ fn cost(model: &Model<f32>, k: usize, test: &[Measure]) -> f64 {
             order[..POINTS].iter().flat_map(|&p| &m.points()[p * d..(p + 1) * d]).map(|&v| v as f32).collect();
         let y = Points::uniform(&rows, d).unwrap();
         let at = |t: f64| {
-            let x: Vec<f32> = model.sample(k + 1, t, POINTS, 9, true).unwrap().iter().map(|&v| v as f32).collect();
+            let x: Vec<f32> = model
+                .sample(k + 1, t, POINTS, OutsideInterval::Clamp, &mut Stream::new(9, [0; 3]))
+                .unwrap()
+                .iter()
+                .map(|&v| v as f32)
+                .collect();
             Points::uniform(&x, d).unwrap()
         };
         // Points move along straight lines: two times tell the velocity.
@@ -90,8 +97,8 @@ fn check(name: &str, bounds: &[f64]) {
     }
     let (together, alone) = (evaluation.components[1].together.unwrap(), evaluation.components[0].explained.unwrap());
     assert!(together > alone);
-    assert!(model.components[1].orthogonality.unwrap() < 1e-2);
-    assert!(model.components[1].intersection.unwrap() < 0.01 * model.components[0].variation);
+    assert!(model.components[1].report.orthogonality.unwrap() < 1e-2);
+    assert!(model.components[1].report.intersection.unwrap() < 0.01 * model.components[0].costs.variation);
 }
 
 #[test]

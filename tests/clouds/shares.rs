@@ -3,7 +3,8 @@
 
 use crate::common::affine::World;
 use crate::common::clouds::{measure, normals, stream};
-use wgpca::clouds::{Evaluation, Settings, fit};
+use wgpca::Evaluation;
+use wgpca::clouds::{Settings, fit};
 use wgpca::{Measure, Pool};
 
 /// Fresh clouds and fresh draws in each round.
@@ -86,11 +87,11 @@ fn a_whole_share_is_no_more_than_whole_and_one_repeated_point_changes_nothing() 
     let (measures, pool) = (six(600), Pool::new(2).unwrap());
     let model = fit::<f32>(&measures, &Settings { steps: [100, 100], ..Settings::fast() }, &pool).unwrap();
     let c = &model.components[0];
-    let (share, se) = (c.explained.unwrap(), c.explained_se.unwrap());
-    println!("{share:.3} ± {se:.3}, cost {:.3} ± {:.3}", c.cost, c.cost_se);
+    let (share, se) = (c.costs.explained.unwrap(), c.costs.explained_se.unwrap());
+    println!("{share:.3} ± {se:.3}, cost {:.3} ± {:.3}", c.costs.cost, c.costs.cost_se);
     assert!(share - 2.0 * se <= 1.0 && share > 0.9 && se < 0.1);
-    assert!(c.cost.abs() < 4.0 * c.cost_se && c.variation > 10.0 * c.variation_se);
-    assert_eq!((c.points, c.weighted, c.together), ((300, 300), 0, c.explained));
+    assert!(c.costs.cost.abs() < 4.0 * c.costs.cost_se && c.costs.variation > 10.0 * c.costs.variation_se);
+    assert_eq!((c.costs.points, c.costs.weighted, c.costs.together), ((300, 300), 0, c.costs.explained));
     // A time is known as well as the mean of the points along its direction, at least.
     assert!(c.time_se.iter().all(|se| se.is_some_and(|se| se > 0.005 && se < 0.3)), "{:?}", c.time_se);
 
@@ -118,10 +119,13 @@ fn equal_clouds_have_no_share_after_a_fit() {
     let model =
         fit::<f32>(&measures, &Settings { steps: [50, 50], ..Settings::fast() }, &Pool::new(2).unwrap()).unwrap();
     let c = &model.components[0];
-    println!("variation {:.4} ± {:.4}, cost {:.4} ± {:.4}", c.variation, c.variation_se, c.cost, c.cost_se);
-    assert!(c.explained.is_none() && c.explained_se.is_none() && c.together.is_none());
-    assert!(c.warnings.iter().any(|w| w.contains("no share to explain")), "{:?}", c.warnings);
-    assert!(c.cost.abs() < 4.0 * c.cost_se && c.noise_floor > 0.0);
+    println!(
+        "variation {:.4} ± {:.4}, cost {:.4} ± {:.4}",
+        c.costs.variation, c.costs.variation_se, c.costs.cost, c.costs.cost_se
+    );
+    assert!(c.costs.explained.is_none() && c.costs.explained_se.is_none() && c.costs.together.is_none());
+    assert!(c.report.warnings.iter().any(|w| w.contains("no share to explain")), "{:?}", c.report.warnings);
+    assert!(c.costs.cost.abs() < 4.0 * c.costs.cost_se && c.costs.noise_floor > 0.0);
 }
 
 /// Where weights count the measure is what is meant: no error of times, all points asked for, draws by weight.

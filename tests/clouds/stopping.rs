@@ -76,7 +76,7 @@ fn a_fit_stopped_at_any_moment_goes_on_to_the_same_model() {
     }
     assert!(stops >= 5, "{stops}");
     fit.cancel_by(&Cancel::new());
-    assert_eq!(fit.into_model().unwrap(), whole);
+    assert_eq!(fit.model().unwrap(), whole);
 }
 
 /// A solve that would take seconds.

@@ -3,9 +3,11 @@
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use wgpca::OutsideInterval;
 use wgpca::clouds::{Event, Fit, Model, Settings, Start, fit};
 use wgpca::gaussian::{self, Gaussians};
 use wgpca::io::{AnyModel, CHECKPOINT_FILE, CheckpointFacts};
+use wgpca::rng::Stream;
 use wgpca::{Error, Measure, Pool};
 
 fn measures() -> Vec<Measure> {
@@ -137,10 +139,10 @@ fn a_bad_model_is_not_written() {
         ("component 1: its interval runs from inf to inf", |m| {
             m.components[0].interval = (f64::INFINITY, f64::INFINITY)
         }),
-        ("component 1: its cost is NaN", |m| m.components[0].cost = f64::NAN),
-        ("component 2: its noise floor is -inf", |m| m.components[1].noise_floor = f64::NEG_INFINITY),
-        ("component 2: its explained share is NaN", |m| m.components[1].explained = Some(f64::NAN)),
-        ("component 1: its spectrum is NaN", |m| m.components[0].spectrum = vec![f64::NAN]),
+        ("component 1: its cost is NaN", |m| m.components[0].costs.cost = f64::NAN),
+        ("component 2: its noise floor is -inf", |m| m.components[1].costs.noise_floor = f64::NEG_INFINITY),
+        ("component 2: its explained share is NaN", |m| m.components[1].costs.explained = Some(f64::NAN)),
+        ("component 1: its spectrum is NaN", |m| m.components[0].report.spectrum = vec![f64::NAN]),
         ("coordinate 1 of the centre is NaN", |m| m.frame.centre[1] = f64::NAN),
         ("component 1 has 5 times for 4 measures", |m| drop(m.names.pop())),
     ];
@@ -157,8 +159,8 @@ fn a_bad_model_is_not_written() {
     // Infinities that mean something come back.
     let mut open = good;
     open.components[0].interval = (f64::NEG_INFINITY, f64::INFINITY);
-    open.components[0].starts[1].1 = f64::INFINITY;
-    open.components[0].start_cost = f64::INFINITY;
+    open.components[0].report.starts[1].1 = f64::INFINITY;
+    open.components[0].report.start_cost = f64::INFINITY;
     open.save(&path).unwrap();
     assert_eq!(Model::<f32>::load(&path).unwrap(), open);
 
@@ -169,8 +171,8 @@ fn a_bad_model_is_not_written() {
     type GaussianChange = (&'static str, fn(&mut gaussian::Model));
     let changes: [GaussianChange; 5] = [
         ("component 1: the time of \"measure 1, \\\"ä\\\"\" is NaN", |m| m.components[0].times[1] = f64::NAN),
-        ("component 2", |m| m.components[1].x[4] = f64::NAN),
-        ("component 2: a cost", |m| m.components[1].cost = f64::INFINITY),
+        ("component 2", |m| m.components[1].geodesic.x[4] = f64::NAN),
+        ("component 2: a cost", |m| m.components[1].costs.cost = f64::INFINITY),
         ("the weight of", |m| m.weights[0] = f64::NAN),
         ("cost of the barycentre is NaN", |m| m.barycentre.cost = f64::NAN),
     ];
@@ -267,7 +269,10 @@ fn a_saved_model_of_gaussians_is_the_same_model() {
         assert_eq!(again, model);
         let set = gaussians(means);
         assert_eq!(again.transform(&set).unwrap(), model.transform(&set).unwrap());
-        assert_eq!(again.sample(2, 0.1, 9, 3, true).unwrap(), model.sample(2, 0.1, 9, 3, true).unwrap());
+        assert_eq!(
+            again.sample(2, 0.1, 9, OutsideInterval::Clamp, &mut Stream::new(3, [0; 3])).unwrap(),
+            model.sample(2, 0.1, 9, OutsideInterval::Clamp, &mut Stream::new(3, [0; 3])).unwrap()
+        );
         let bytes = fs::read(&path).unwrap();
         again.save(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), bytes);
@@ -297,7 +302,7 @@ fn metadata_of_gaussians_is_what_the_page_on_model_files_says() {
     assert_eq!((&content["centred"], &content["status"]), (&false.into(), &"converged".into()));
     assert_eq!(content["settings"]["degenerate"]["ridge"], 1e-8);
     assert_eq!(content["components"][1]["times"].as_array().unwrap().len(), 12);
-    assert_eq!(content["components"][1]["starts"].as_array().unwrap().len(), model.components[1].starts.len());
+    assert_eq!(content["components"][1]["starts"].as_array().unwrap().len(), model.components[1].report.starts.len());
     for (name, length) in [("a", 9), ("x", 9), ("mean", 3), ("velocity", 3)] {
         let array = &header[format!("component.2.{name}")];
         assert_eq!((&array["dtype"], &array["shape"][0]), (&"F64".into(), &length.into()), "{name}");
@@ -305,7 +310,7 @@ fn metadata_of_gaussians_is_what_the_page_on_model_files_says() {
     // The arrays are raw doubles.
     let at = header["component.1.x"]["data_offsets"][0].as_u64().unwrap() as usize;
     let first = f64::from_le_bytes(data[at..at + 8].try_into().unwrap());
-    assert_eq!(first, model.components[0].x[0]);
+    assert_eq!(first, model.components[0].geodesic.x[0]);
     assert!(header["barycentre.covariance"].is_object() && header["barycentre.mean"].is_object());
 }
 
@@ -385,7 +390,11 @@ fn damaged_models_of_gaussians_are_refused() {
             Ok(AnyModel::Clouds(_)) => panic!("a model of clouds"),
             Ok(AnyModel::Gaussian(model)) => {
                 usable += 1;
-                let used = (model.transform(&set), model.evaluate(&set), model.sample(1, 0.0, 3, 0, true));
+                let used = (
+                    model.transform(&set),
+                    model.evaluate(&set),
+                    model.sample(1, 0.0, 3, OutsideInterval::Clamp, &mut Stream::new(0, [0; 3])),
+                );
                 drop(used);
             }
         }
@@ -412,12 +421,12 @@ fn a_resumed_fit_is_the_uninterrupted_fit() {
             saved.push(directory);
         }
     }
-    assert_eq!(fit.into_model().unwrap(), whole);
+    assert_eq!(fit.model().unwrap(), whole);
     assert!(saved.len() > 20);
     for directory in saved.iter().step_by(3).chain(saved.last()) {
         let mut fit = Fit::<f32>::resume(&data, directory.path()).unwrap();
         while fit.advance().unwrap().is_some() {}
-        assert_eq!(fit.into_model().unwrap(), whole);
+        assert_eq!(fit.model().unwrap(), whole);
     }
 }
 
@@ -443,8 +452,11 @@ fn models_of_format_1_0_are_read() {
     let file = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpca/format_1_0").join(name);
     let model = Model::<f32>::load(file("clouds.safetensors")).unwrap();
     let c = &model.components[0];
-    assert!((c.cost - 3.1357955759380577).abs() < 1e-12 && (c.explained.unwrap() - 1.3585356347993092).abs() < 1e-12);
-    assert!(c.variation.is_nan() && c.together.is_none() && c.explained_se.is_none());
+    assert!(
+        (c.costs.cost - 3.1357955759380577).abs() < 1e-12
+            && (c.costs.explained.unwrap() - 1.3585356347993092).abs() < 1e-12
+    );
+    assert!(c.costs.variation.is_nan() && c.costs.together.is_none() && c.costs.explained_se.is_none());
     let points = (0..12).flat_map(|k| [f64::from(k % 4), f64::from(k / 4)]).collect();
     let found = model.transform(&[Measure::uniform("c0", points, 2).unwrap()]).unwrap();
     for (p, [time, residual]) in
@@ -460,15 +472,15 @@ fn models_of_format_1_0_are_read() {
         2.6770665659983766,
         0.685325960684155,
     ];
-    let drawn = model.sample(1, 0.1, 3, 0, false).unwrap();
+    let drawn = model.sample(1, 0.1, 3, OutsideInterval::Error, &mut Stream::new(0, [0; 3])).unwrap();
     assert!(drawn.iter().zip(sample).all(|(a, b)| (a - b).abs() < 1e-5), "{drawn:?}");
     // It is written anew as it was read.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("again.safetensors");
     model.save(&path).unwrap();
     let again = Model::<f32>::load(&path).unwrap();
-    assert_eq!(again.components[0].explained, c.explained);
-    assert_eq!(again.sample(1, 0.1, 3, 0, false).unwrap(), drawn);
+    assert_eq!(again.components[0].costs.explained, c.costs.explained);
+    assert_eq!(again.sample(1, 0.1, 3, OutsideInterval::Error, &mut Stream::new(0, [0; 3])).unwrap(), drawn);
 
     let model = gaussian::Model::load(file("gaussians.safetensors")).unwrap();
     let (a, b, c) = (0.994484807535361, -0.9565037953197981, 2.0074074315993675);

@@ -58,7 +58,7 @@ fn commands_on_a_gpu_and_without_one() {
     prepare(at);
     let costs = || -> Vec<f64> {
         let model = Model::<f32>::load(at.join("model.safetensors")).unwrap();
-        model.components.iter().map(|c| c.cost).collect()
+        model.components.iter().map(|c| c.costs.cost).collect()
     };
     let gpu = fit(&["--device", "cuda"], at);
     assert!(matches!(gpu.status.code(), Some(0 | 3)), "{}", said(&gpu));

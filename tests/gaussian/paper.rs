@@ -54,8 +54,8 @@ fn equal_orientations_are_linear_pca_in_the_deviations() {
             let matrices: Vec<_> = points.iter().map(|&(a, b)| covariance(a, b, angle)).collect();
             let found = model(&gaussians(&matrices).unwrap(), 2);
             for (c, linear) in found.components.iter().zip(linear_pca(&points)) {
-                assert!((c.cost / linear - 1.0).abs() < 1e-10, "cost {}, linear PCA {linear}", c.cost);
-                assert!((c.tangent_cost / linear - 1.0).abs() < 1e-10, "tangent PCA {}", c.tangent_cost);
+                assert!((c.costs.cost / linear - 1.0).abs() < 1e-10, "cost {}, linear PCA {linear}", c.costs.cost);
+                assert!((c.costs.tangent_cost / linear - 1.0).abs() < 1e-10, "tangent PCA {}", c.costs.tangent_cost);
             }
         }
     }
@@ -179,7 +179,7 @@ fn the_component_of_a_circle_leaves_the_barycentre_near_the_border() {
         let centre = Gaussians::new(found.barycentre.covariance.clone(), 2).unwrap();
         let apart = found.transform(&centre).unwrap()[0][0].residual.sqrt();
         let c = &found.components[0];
-        (1.0 - c.cost / c.tangent_cost, apart, c.clipped.iter().filter(|&&c| c).count())
+        (1.0 - c.costs.cost / c.costs.tangent_cost, apart, c.at_end.iter().filter(|&&c| c).count())
     };
     let (gain, apart, clipped) = distance_to_centre(0.4);
     assert!((0.0..0.01).contains(&gain) && apart < 0.1 && clipped == 0, "{gain} {apart} {clipped}");
@@ -193,8 +193,8 @@ fn random_matrices_gain_less_than_one_percent_on_average() {
     let mut total = 0.0;
     for trial in 0..trials {
         let c = model(&gaussians(&random(50, 0.0, trial)).unwrap(), 1).components.remove(0);
-        let gain = 1.0 - c.cost / c.tangent_cost;
-        assert!(gain > -1e-12, "set {trial}: cost {}, tangent PCA {}", c.cost, c.tangent_cost);
+        let gain = 1.0 - c.costs.cost / c.costs.tangent_cost;
+        assert!(gain > -1e-12, "set {trial}: cost {}, tangent PCA {}", c.costs.cost, c.costs.tangent_cost);
         total += gain;
     }
     let mean = total / trials as f64;
@@ -210,13 +210,13 @@ fn univariate_components_are_those_of_quantile_functions() {
         let set = Gaussians::new(variances, 1).unwrap().with_means(means.clone()).unwrap();
         let found = model(&set, 1);
         let c = &found.components[0];
-        assert_eq!(c.clipped.iter().filter(|&&c| c).count(), ends);
+        assert_eq!(c.at_end.iter().filter(|&&c| c).count(), ends);
         let functions: Vec<_> = means.iter().zip(&deviations).map(|(&m, &s)| normal.quantile(m, s)).collect();
         let line = normal.line(c);
-        assert!((normal.cost(&line, &functions) / c.cost - 1.0).abs() < 1e-10);
+        assert!((normal.cost(&line, &functions) / c.costs.cost - 1.0).abs() < 1e-10);
         if ends == 0 {
             let linear = normal.principal_line(&functions);
-            assert!((normal.cost(&linear, &functions) / c.cost - 1.0).abs() < 1e-10);
+            assert!((normal.cost(&linear, &functions) / c.costs.cost - 1.0).abs() < 1e-10);
             assert!((normal.dot(&linear.along, &line.along).abs() - 1.0).abs() < 1e-10);
         }
         // No line of other measures beside it is better.
@@ -227,7 +227,7 @@ fn univariate_components_are_those_of_quantile_functions() {
             let (low, high) = beside.interval();
             if low < high {
                 tried += 1;
-                assert!(normal.cost(&beside, &functions) > c.cost);
+                assert!(normal.cost(&beside, &functions) > c.costs.cost);
             }
         }
         assert!(tried > 100, "only {tried} lines of nondecreasing functions");

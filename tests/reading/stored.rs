@@ -59,9 +59,9 @@ fn covariances_in_single_precision() {
         let model = fit(&set, &Settings { degenerate, ..Settings::default() }, &pool).expect("a fit");
         let c = &model.components[0];
         let (cost, all) = (number(&case, "cost"), number(&case, "barycentre_cost"));
-        assert!((c.cost - cost).abs() < 1e-4 * cost, "{} for {cost}", c.cost);
+        assert!((c.costs.cost - cost).abs() < 1e-4 * cost, "{} for {cost}", c.costs.cost);
         assert!((model.barycentre.cost - all).abs() < 1e-4 * all, "{} for {all}", model.barycentre.cost);
-        assert!((c.explained.expect("a share") - number(&case, "explained")).abs() < 1e-4);
+        assert!((c.costs.explained.expect("a share") - number(&case, "explained")).abs() < 1e-4);
         says(&model.warnings, &["vanish", "1 common direction"]);
         if number(&case, "negative") > 0.0 {
             says(&model.warnings, &["negative eigenvalues", "rounding of the stored numbers", "set to 0"]);

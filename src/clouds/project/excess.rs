@@ -34,7 +34,7 @@ pub(crate) struct Excesses {
     /// `Σ_i w_i S_ε(Y, Y')`, the scale of what was taken out.
     pub noise_floor: f64,
     /// Solves that did not converge.
-    pub open: usize,
+    pub unconverged: usize,
 }
 
 /// How the measures are drawn from.
@@ -94,7 +94,7 @@ struct Block<'a, T> {
     found: Vec<f64>,
     /// S_ε(Y, Y').
     noise: f64,
-    open: usize,
+    unconverged: usize,
 }
 
 impl<'a, T: Real> Block<'a, T> {
@@ -103,7 +103,8 @@ impl<'a, T: Real> Block<'a, T> {
         let [(first, first_mean), (second, second_mean)] = y.map(|y| y.centred());
         let (y, y_means, x_means) = ([first, second], [first_mean, second_mean], [vec![], vec![]]);
         let (found, noise, gap) = (vec![], f64::NAN, 0.0);
-        let mut block = Block { y, y_means, epsilon, samples, laws, cross, x, x_means, gap, found, noise, open: 0 };
+        let mut block =
+            Block { y, y_means, epsilon, samples, laws, cross, x, x_means, gap, found, noise, unconverged: 0 };
         block.skip();
         block
     }
@@ -173,7 +174,7 @@ impl<T: Real> Query<T> for Block<'_, T> {
     }
 
     fn tell(&mut self, answer: Answer<'_, T>) {
-        self.open += usize::from(answer.report.status != Status::Converged);
+        self.unconverged += usize::from(answer.report.status != Status::Converged);
         if self.found.len() < 3 * self.laws.len() {
             self.found.push(self.gap + answer.xy);
             self.skip();
@@ -196,7 +197,7 @@ impl<T: Real> Measures<'_, T> {
         cross: Option<&[f64]>,
     ) -> Result<Excesses> {
         let (d, count, blocks) = (self.dim(), laws[0].len(), draws.blocks);
-        let mut out = Excesses { laws: vec![vec![]; count], cross: vec![], noise_floor: 0.0, open: 0 };
+        let mut out = Excesses { laws: vec![vec![]; count], cross: vec![], noise_floor: 0.0, unconverged: 0 };
         let most = draws.range().1;
         let lot = (MAX_NUMBERS_HELD / (4 * most * d * blocks * (curves.len() + 1))).clamp(1, 256);
         let order: Vec<usize> = (0..self.sources.len()).collect();
@@ -219,7 +220,7 @@ impl<T: Real> Measures<'_, T> {
                 (0..count).for_each(|law| out.laws[law].push(block.excess(law)));
                 out.cross.push(block.cross.unwrap_or(f64::NAN));
                 out.noise_floor += draws.weights[lot[k / blocks]] * block.noise / blocks as f64;
-                out.open += block.open;
+                out.unconverged += block.unconverged;
             }
         }
         Ok(out)

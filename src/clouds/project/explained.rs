@@ -4,46 +4,13 @@ use super::evaluate::Measures;
 use super::excess::{Draws, Law};
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::error::Result;
+use crate::results::Share;
 use crate::simd::real::Real;
 
 /// A share is resolved if the variation is at least so many standard errors.
 pub(crate) const MIN_RESOLVED_VARIATION: f64 = 2.5;
 /// A variation below this share of the pooled variance, measure by measure, is rounding.
 const ROUNDING_SHARE: f64 = 1e-6;
-
-/// What a component explains of the variation of measures, in squared units of the data.
-///
-/// All errors are those of sampling: of the points of the measures, as far as they are a sample, and of the points of
-/// the component.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share {
-    /// Squared distance of the measures to the component, summed by their weights, with the noise of sampling taken out: it can be
-    /// negative where there is hardly any.
-    pub cost: f64,
-    /// Standard error of the cost.
-    pub cost_se: f64,
-    /// 1 − cost / variation; none if the variation is below 2.5 standard errors. Not limited to 0 … 1.
-    pub explained: Option<f64>,
-    /// Standard error of the share, for these measures.
-    pub explained_se: Option<f64>,
-    /// Standard error of the share if the measures themselves are a sample of a larger population.
-    pub explained_se_population: Option<f64>,
-    /// Share explained by this component and all before it, their displacements added.
-    pub together: Option<f64>,
-    /// Its standard error.
-    pub together_se: Option<f64>,
-}
-
-impl Share {
-    /// Whether the share is more than two standard errors from 0; true if there is no share.
-    pub fn distinguishable(&self) -> bool {
-        self.explained.zip(self.explained_se).is_none_or(|(share, se)| share >= 2.0 * se)
-    }
-
-    pub(crate) fn in_units(self, unit: f64) -> Self {
-        Share { cost: self.cost * unit, cost_se: self.cost_se * unit, ..self }
-    }
-}
 
 /// The yardstick: the best single point of the first component, block by block. It is the same for all components.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +47,7 @@ pub(crate) struct Shares {
     pub shares: Vec<Share>,
     pub variation: Estimate,
     pub noise_floor: f64,
-    pub open: usize,
+    pub unconverged: usize,
 }
 
 /// What the yardstick is: its time, or all of it if that is known.
@@ -160,7 +127,14 @@ impl<T: Real> Measures<'_, T> {
             }
         };
         let shares = wanted.clone().zip(&alone).map(share).collect();
-        Ok(Shares { noise_floor: baseline.noise_floor, shares, variation, open: found.open, draws, baseline })
+        Ok(Shares {
+            noise_floor: baseline.noise_floor,
+            shares,
+            variation,
+            unconverged: found.unconverged,
+            draws,
+            baseline,
+        })
     }
 }
 

@@ -104,8 +104,8 @@ fn trainings_do_not_depend_on_the_order_of_threads() {
         .map(|order| {
             let _session = session(order);
             let fit = Fit::<f32>::new(&data, &settings).unwrap().on_device(&CudaDevice::open(0).unwrap()).unwrap();
-            let (events, fit) = events(fit);
-            (events, fit.into_model().unwrap())
+            let (events, mut fit) = events(fit);
+            (events, fit.model().unwrap())
         })
         .collect();
     assert!(all[1].0 == all[0].0 && all[2].0 == all[0].0);
@@ -150,7 +150,7 @@ fn a_device_lost_at_the_end() {
     assert!(matches!(error, Error::Device { .. }) && fit.components().is_empty(), "{error}");
     let (rest, fit) = events(fit.on_cpu().unwrap());
     assert_eq!(rest, [Event::Finished { component: 1 }]);
-    assert!((fit.components()[0].cost / whole.components()[0].cost - 1.0).abs() < 1e-3);
+    assert!((fit.components()[0].costs.cost / whole.components()[0].costs.cost - 1.0).abs() < 1e-3);
 }
 
 /// A checkpoint of one device goes on on the other, from the step where it was made.
@@ -185,7 +185,7 @@ fn checkpoints_move() {
         let next = events.iter().find_map(|e| if let Event::Step { step, .. } = e { Some(*step) } else { None });
         assert!(next.is_some_and(|next| next > at), "{at} {next:?}");
         for (a, b) in fit.components().iter().zip(whole.components()) {
-            assert!((a.cost / b.cost - 1.0).abs() < 1e-3, "{} {}", a.cost, b.cost);
+            assert!((a.costs.cost / b.costs.cost - 1.0).abs() < 1e-3, "{} {}", a.costs.cost, b.costs.cost);
         }
     }
 }

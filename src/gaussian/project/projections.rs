@@ -7,17 +7,8 @@ use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::gaussian::preprocess::Data;
 use crate::gaussian::sums::sum;
 use crate::linalg::{dot, factor};
-
-/// Where a measure projects on a geodesic.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Projection {
-    /// The time nearest to the measure, by global search.
-    pub time: f64,
-    /// W₂² between the geodesic at that time and the measure. The sum over the training measures is a cost.
-    pub residual: f64,
-    /// Whether the time is an end of the interval: the geodesic cannot go on to the measure.
-    pub clipped: bool,
-}
+use crate::results::Projection;
+use crate::status::Status;
 
 impl Geodesic {
     /// The nearest point of the geodesic, on its closed interval, to the centred Gaussian of this covariance.
@@ -31,7 +22,7 @@ impl Geodesic {
     /// // Ellipses with axes 1 + t and 2 − t; the one with axes 2 and 2 is nearest at time ½, half a unit away on each.
     /// let geodesic = Geodesic::new(&[1.0, 0.0, 0.0, 2.0], &[1.0, 0.0, 0.0, -1.0], 2)?;
     /// let foot = geodesic.project(&[4.0, 0.0, 0.0, 4.0])?;
-    /// assert!((foot.time - 0.5).abs() < 1e-14 && (foot.residual - 0.5).abs() < 1e-14 && !foot.clipped);
+    /// assert!((foot.time - 0.5).abs() < 1e-14 && (foot.residual - 0.5).abs() < 1e-14 && !foot.at_end);
     /// # Ok::<(), wgpca::Error>(())
     /// ```
     pub fn project(&self, sigma: &[f64]) -> Result<Projection> {
@@ -43,7 +34,8 @@ impl Geodesic {
         projector.align(time, &l);
         let parts = self.a.iter().zip(&self.x).zip(&projector.aligned);
         let residual = parts.map(|((a, x), b)| (a + time * x - b).powi(2)).sum();
-        Ok(Projection { time, residual, clipped: time <= low || time >= high })
+        let at_end = time <= low || time >= high;
+        Ok(Projection { time, time_se: None, residual, at_end, status: Status::Converged })
     }
 }
 
@@ -54,13 +46,13 @@ pub(crate) struct ProjectedTime {
     /// Squared distance.
     pub residual: f64,
     /// Whether the time is an end of the interval.
-    pub clipped: bool,
+    pub at_end: bool,
     /// How far above the global minimum the residual may be, where that was proved.
     pub gap: f64,
 }
 
 /// Projects every measure, as it was given, on a line within an interval.
-pub(crate) fn feet(data: &Data, line: &Geodesic, (low, high): (f64, f64), certify: bool) -> Vec<ProjectedTime> {
+pub(crate) fn project_all(data: &Data, line: &Geodesic, (low, high): (f64, f64), certify: bool) -> Vec<ProjectedTime> {
     let d = data.d;
     let mut rows = vec![0.0; 3 * data.len()];
     sum((data.len(), d), 0, &mut rows, |range, _, own| {
@@ -83,7 +75,7 @@ pub(crate) fn feet(data: &Data, line: &Geodesic, (low, high): (f64, f64), certif
     let foot = |row: &[f64]| ProjectedTime {
         time: row[0],
         residual: row[1],
-        clipped: row[0] <= low || row[0] >= high,
+        at_end: row[0] <= low || row[0] >= high,
         gap: row[2],
     };
     rows.chunks_exact(3).map(foot).collect()

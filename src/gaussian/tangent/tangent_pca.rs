@@ -7,7 +7,7 @@ use crate::gaussian::gaussians::Gaussians;
 use crate::gaussian::geometry::coordinates::triangle;
 use crate::gaussian::geometry::geodesic::{Geodesic, symmetric_lift};
 use crate::gaussian::preprocess::{Data, NEGLIGIBLE_EIGENVALUE};
-use crate::gaussian::project::projections::{cost, feet};
+use crate::gaussian::project::projections::{cost, project_all};
 use crate::gaussian::settings::Degenerate;
 use crate::linalg::dot;
 use crate::pool::Pool;
@@ -102,7 +102,7 @@ impl Tangent {
     /// What it costs, with exact projections.
     pub fn cost(&self, data: &Data, k: usize) -> f64 {
         let line = self.line(data, k);
-        cost(data, &feet(data, &line, line.interval(), false))
+        cost(data, &project_all(data, &line, line.interval(), false))
     }
 
     fn component(&self, data: &Data, k: usize) -> TangentComponent {
@@ -114,7 +114,7 @@ impl Tangent {
         }
         let line = self.logs.line(&self.root, &vec![0.0; data.m], &direction, data.d);
         let (low, high) = line.interval();
-        let at = feet(data, &line, (low, high), false);
+        let at = project_all(data, &line, (low, high), false);
         let (unit, square) = (data.frame.unit, data.frame.unit * data.frame.unit);
         TangentComponent {
             x: data.frame.matrix_out(&line.x, 1.0),
@@ -124,7 +124,7 @@ impl Tangent {
             interval: (low * unit, high * unit),
             times: at.iter().map(|f| f.time * unit).collect(),
             residuals: at.iter().map(|f| f.residual * square).collect(),
-            clipped: at.iter().map(|f| f.clipped).collect(),
+            clipped: at.iter().map(|f| f.at_end).collect(),
             cost: cost(data, &at) * data.cost_unit(),
         }
     }

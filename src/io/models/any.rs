@@ -25,8 +25,8 @@ impl<T: Real> AnyModel<T> {
     ///
     /// # Example
     /// ```
-    /// use wclouds::gaussian::{Gaussians, Settings, fit};
-    /// use wclouds::{Pool, io::AnyModel};
+    /// use wgpca::gaussian::{Gaussians, Settings, fit};
+    /// use wgpca::{Pool, io::AnyModel};
     /// let set = Gaussians::new(vec![1.0, 4.0, 9.0], 1)?;
     /// let path = std::env::temp_dir().join(format!("wgpca-doc-{}.safetensors", std::process::id()));
     /// fit(&set, &Settings::default(), &Pool::new(1)?)?.save(&path)?;
@@ -35,7 +35,7 @@ impl<T: Real> AnyModel<T> {
     ///     AnyModel::Gaussian(model) => assert_eq!(model.names.len(), 3),
     /// }
     /// # std::fs::remove_file(&path).ok();
-    /// # Ok::<(), wclouds::Error>(())
+    /// # Ok::<(), wgpca::Error>(())
     /// ```
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();

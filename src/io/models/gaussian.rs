@@ -8,9 +8,12 @@ use std::path::Path;
 
 impl Arrays<f64> for Component {
     fn visit(&mut self, prefix: &str, see: &mut dyn FnMut(String, Slot<'_, f64>)) {
-        for (name, array) in
-            [("a", &mut self.a), ("x", &mut self.x), ("mean", &mut self.mean), ("velocity", &mut self.velocity)]
-        {
+        for (name, array) in [
+            ("a", &mut self.geodesic.a),
+            ("x", &mut self.geodesic.x),
+            ("mean", &mut self.geodesic.mean),
+            ("velocity", &mut self.geodesic.velocity),
+        ] {
             see(format!("{prefix}.{name}"), Slot::Double(array));
         }
     }
@@ -93,7 +96,10 @@ impl Model {
             return Some(e.to_string());
         }
         for (k, c) in self.components.iter().enumerate() {
-            let arrays = fits(&c.a, square) && fits(&c.x, square) && fits(&c.mean, d) && fits(&c.velocity, d);
+            let arrays = fits(&c.geodesic.a, square)
+                && fits(&c.geodesic.x, square)
+                && fits(&c.geodesic.mean, d)
+                && fits(&c.geodesic.velocity, d);
             if !arrays {
                 return Some(format!("the arrays of component {} do not fit the dimension, or are not finite", k + 1));
             }
@@ -101,7 +107,7 @@ impl Model {
                 let (low, high) = c.interval;
                 return Some(format!("the interval of component {} runs from {low} to {high}", k + 1));
             }
-            if [c.times.len(), c.residuals.len(), c.clipped.len()] != [n; 3] {
+            if [c.times.len(), c.residuals.len(), c.at_end.len()] != [n; 3] {
                 return Some(format!("component {} has {} times for {n} measures", k + 1, c.times.len()));
             }
             for (what, values) in [("time", &c.times), ("residual", &c.residuals)] {
@@ -109,7 +115,13 @@ impl Model {
                     return Some(format!("component {}: the {what} of {:?} is {}", k + 1, self.names[i], values[i]));
                 }
             }
-            let numbers = [Some(c.cost), Some(c.tangent_cost), c.explained, c.intersection, c.certificate];
+            let numbers = [
+                Some(c.costs.cost),
+                Some(c.costs.tangent_cost),
+                c.costs.explained,
+                c.report.intersection,
+                c.report.certificate,
+            ];
             if let Some(value) = numbers.into_iter().flatten().find(|v| !v.is_finite()) {
                 return Some(format!("component {}: a cost, a share or a distance is {value}", k + 1));
             }

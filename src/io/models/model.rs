@@ -133,18 +133,18 @@ pub(crate) fn component_fault<T: Real>(c: &Component<T>, names: &[String]) -> Op
         }
     }
     let optional = [
-        ("cost", Some(c.cost)),
-        ("noise floor", Some(c.noise_floor)),
-        ("explained share", c.explained),
-        ("standard error of the explained share", c.explained_se),
-        ("share of all components together", c.together),
+        ("cost", Some(c.costs.cost)),
+        ("noise floor", Some(c.costs.noise_floor)),
+        ("explained share", c.costs.explained),
+        ("standard error of the explained share", c.costs.explained_se),
+        ("share of all components together", c.costs.together),
         ("meeting time", c.meeting.map(|m| m.0 + m.1)),
-        ("intersection term", c.intersection),
-        ("orthogonality term", c.orthogonality),
-        ("share of clipped times", Some(c.clipped)),
-        ("share of open solves", Some(c.unconverged)),
+        ("intersection term", c.report.intersection),
+        ("orthogonality term", c.report.orthogonality),
+        ("share of clipped times", Some(c.report.clipped)),
+        ("share of open solves", Some(c.report.unconverged)),
     ];
-    let spectrum = c.spectrum.iter().map(|&value| ("spectrum", Some(value)));
+    let spectrum = c.report.spectrum.iter().map(|&value| ("spectrum", Some(value)));
     let fault = optional.into_iter().chain(spectrum).find(|(_, value)| value.is_some_and(|v| !v.is_finite()));
     fault.map(|(what, value)| format!("its {what} is {}", value.unwrap_or(f64::NAN)))
 }

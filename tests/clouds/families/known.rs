@@ -3,7 +3,9 @@
 use super::*;
 use crate::common::clouds::{correlation, measure, normals, slope, stream};
 use wgpca::Error;
+use wgpca::OutsideInterval;
 use wgpca::clouds::Start;
+use wgpca::rng::Stream;
 
 fn fast(steps: usize) -> Settings {
     Settings { steps: [steps, steps], hidden: vec![32; 2], batch: 128, ..Settings::fast() }
@@ -135,12 +137,18 @@ fn times_that_are_no_times() {
     let open = if low.is_infinite() { low } else { high };
     assert!(open.is_infinite(), "a family of scales has an infinite end: {low} {high}");
     for time in [open, f64::NAN, open.signum() * 1e300] {
-        for clamp in [false, true] {
-            let error = model.sample(1, time, 10, 0, clamp).unwrap_err();
+        for outside in [OutsideInterval::Error, OutsideInterval::Clamp] {
+            let error = model.sample(1, time, 10, outside, &mut Stream::new(0, [0; 3])).unwrap_err();
             assert!(matches!(error, Error::Time { component: 1, .. }), "{error}");
         }
     }
-    assert!(model.sample(1, open.signum() * 1e6, 10, 0, false).unwrap().iter().all(|v| v.is_finite()));
+    assert!(
+        model
+            .sample(1, open.signum() * 1e6, 10, OutsideInterval::Error, &mut Stream::new(0, [0; 3]))
+            .unwrap()
+            .iter()
+            .all(|v| v.is_finite())
+    );
 }
 
 /// Six equal clouds of one point: nothing varies, nothing is scaled by the rounding of its mean.
@@ -152,7 +160,12 @@ fn equal_points() {
         let c = &model.components[0];
         assert_eq!(model.frame.scale, 1.0, "{place}");
         assert!(c.times.iter().all(|t| t.is_finite()) && c.residuals.iter().all(|r| *r < 1e-6), "{place}: {c:?}");
-        assert!(c.cost.abs() < 1e-6 && c.explained.is_none(), "{place}: {} {:?}", c.cost, c.explained);
-        assert_eq!(c.status.name(), "completed", "{place}");
+        assert!(
+            c.costs.cost.abs() < 1e-6 && c.costs.explained.is_none(),
+            "{place}: {} {:?}",
+            c.costs.cost,
+            c.costs.explained
+        );
+        assert_eq!(c.report.status.name(), "completed", "{place}");
     }
 }

@@ -8,6 +8,7 @@ mod known;
 mod weights;
 
 use crate::common::clouds::{measure, normals, stream};
+use wgpca::OutsideInterval;
 use wgpca::Status;
 use wgpca::clouds::{Model, Settings, Tangent, fit};
 use wgpca::rng::Stream;
@@ -105,7 +106,11 @@ fn check<T: Real>(model: &Model<T>, measures: &[Measure], what: &str) {
         assert!(c.interval.0 <= c.interval.1, "{what}: interval {:?}", c.interval);
         assert!(c.times.iter().all(|&t| inside(t, c.interval)), "{what}: times {:?} in {:?}", c.times, c.interval);
         assert!(c.residuals.iter().all(|&r| r.is_finite() && r >= 0.0), "{what}: residuals {:?}", c.residuals);
-        assert!(c.cost.is_finite() && c.explained.is_none_or(f64::is_finite), "{what}: cost {}", c.cost);
+        assert!(
+            c.costs.cost.is_finite() && c.costs.explained.is_none_or(f64::is_finite),
+            "{what}: cost {}",
+            c.costs.cost
+        );
     }
     // Themselves, and ten and a hundred times as large.
     for factor in [1.0, 10.0, 100.0] {
@@ -123,7 +128,7 @@ fn check<T: Real>(model: &Model<T>, measures: &[Measure], what: &str) {
     for (k, c) in model.components.iter().enumerate() {
         let last = c.times.iter().fold(0.0, |a: f64, t| a.max(t.abs()));
         for end in [c.interval.0, c.interval.1, -last, last] {
-            let sample = model.sample(k + 1, end, 50, 1, true);
+            let sample = model.sample(k + 1, end, 50, OutsideInterval::Clamp, &mut Stream::new(1, [0; 3]));
             match end.is_finite() {
                 true => assert!(sample.unwrap().iter().all(|v| v.is_finite()), "{what}: sample at {end}"),
                 false => assert!(sample.is_err(), "{what}: sample at {end}"),

@@ -30,7 +30,7 @@ fn weight_zero_is_absence() {
     let equal = fit::<f32>(&measures, &with(vec![2.0; 5], 0), &pool).unwrap();
     let unweighted = fit::<f32>(&measures, &with(vec![], 0), &pool).unwrap();
     assert_eq!(equal.components[0].times, unweighted.components[0].times);
-    assert_eq!(equal.components[0].cost, 2.0 * unweighted.components[0].cost);
+    assert_eq!(equal.components[0].costs.cost, 2.0 * unweighted.components[0].costs.cost);
 }
 
 /// A measure of weight 3 and the same measure three times: the same frame, and within the noise of draws the same component.

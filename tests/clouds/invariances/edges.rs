@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::common::clouds::{correlation, measure, normals, stream};
+use wgpca::OutsideInterval;
+use wgpca::rng::Stream;
 
 #[test]
 fn two_measures_lie_on_one_geodesic() {
@@ -9,8 +11,11 @@ fn two_measures_lie_on_one_geodesic() {
     let model = train(&[measures[0].clone(), measures[4].clone()], &fair());
     let c = &model.components[0];
     check_finite(c);
-    println!("cost {:.4} ± {:.4}, variation {:.4} ± {:.4}", c.cost, c.cost_se, c.variation, c.variation_se);
-    assert!(c.cost < 0.05 * c.variation);
+    println!(
+        "cost {:.4} ± {:.4}, variation {:.4} ± {:.4}",
+        c.costs.cost, c.costs.cost_se, c.costs.variation, c.costs.variation_se
+    );
+    assert!(c.costs.cost < 0.05 * c.costs.variation);
     // The times are W₂ apart: the clouds are moved by 3 in sum and stretched from 0.6 to 1.4.
     let gap = (c.times[0] - c.times[1]).abs();
     println!("gap {gap}");
@@ -24,7 +29,12 @@ fn measures_that_do_not_differ() {
     let model = train(&same, &Settings { components: 2, ..small() });
     for c in &model.components {
         check_finite(c);
-        assert!(c.explained.is_none() && !c.warnings.is_empty(), "{:?} {:?}", c.explained, c.warnings);
+        assert!(
+            c.costs.explained.is_none() && !c.report.warnings.is_empty(),
+            "{:?} {:?}",
+            c.costs.explained,
+            c.report.warnings
+        );
         assert!(c.times.iter().all(|&t| t == c.times[0]));
     }
     // Other measures still find their times.
@@ -40,9 +50,9 @@ fn measures_in_one_point() {
         let model = train(&[point(x), point(y), point(x)], &small());
         let c = &model.components[0];
         check_finite(c);
-        println!("{x} {y}: {:?} cost {} {:?}", c.times, c.cost, c.warnings);
+        println!("{x} {y}: {:?} cost {} {:?}", c.times, c.costs.cost, c.report.warnings);
         if x == y {
-            assert!(c.explained.is_none() && !c.warnings.is_empty());
+            assert!(c.costs.explained.is_none() && !c.report.warnings.is_empty());
         } else {
             assert!(((c.times[0] - c.times[1]).abs() / (x - y).abs() - 1.0).abs() < 0.05, "{:?}", c.times);
             assert_eq!(c.times[0], c.times[2]);
@@ -58,8 +68,8 @@ fn measures_at_an_end_of_the_interval_are_said() {
     let measures = [cloud(0, 1.0), cloud(1, 0.6), cloud(2, 0.0), cloud(3, 0.0)];
     let model = train(&measures, &Settings { margin: 0.1, ..small() });
     let c = &model.components[0];
-    println!("{:.3?} in {:.3?}: {:?}", c.times, c.interval, c.warnings);
-    assert!(c.warnings.iter().any(|w| w.starts_with("2 of 4 measures project to an end of the interval")));
+    println!("{:.3?} in {:.3?}: {:?}", c.times, c.interval, c.report.warnings);
+    assert!(c.report.warnings.iter().any(|w| w.starts_with("2 of 4 measures project to an end of the interval")));
     let ends: Vec<bool> = model.transform(&measures).unwrap().iter().map(|row| row[0].at_end).collect();
     assert_eq!(ends, [false, false, true, true]);
 }
@@ -79,7 +89,7 @@ fn a_constant_cloud_sizes_and_weights() {
         train(&measures, &Settings { components: 2, starts: vec![Start::Tangent(1), Start::Random], ..small() });
     for c in &model.components {
         check_finite(c);
-        println!("{:.3?} {:.3?} {:?}", c.times, c.residuals, c.warnings);
+        println!("{:.3?} {:.3?} {:?}", c.times, c.residuals, c.report.warnings);
     }
     let e = model.evaluate(&measures, 200).unwrap();
     // Two of five; the weighted ones and the one place are drawn with replacement.
@@ -99,9 +109,12 @@ fn dimensions() {
         model.components.iter().for_each(check_finite);
         let c = &model.components[0];
         let r = correlation(&c.times, &times).abs();
-        println!("d {d}: correlation {r:.4}, interval {:.3?}, {:?}", c.interval, c.warnings);
+        println!("d {d}: correlation {r:.4}, interval {:.3?}, {:?}", c.interval, c.report.warnings);
         assert!(r > 0.95, "d = {d}: correlation {r}");
-        assert_eq!(model.sample(components, 0.0, 10, 0, true).unwrap().len(), 10 * d);
+        assert_eq!(
+            model.sample(components, 0.0, 10, OutsideInterval::Clamp, &mut Stream::new(0, [0; 3])).unwrap().len(),
+            10 * d
+        );
         assert_eq!(model.barycentre().len(), 64 * d);
     }
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::common::clouds::{correlation, measure, normals, slope, stream};
+use wgpca::OutsideInterval;
+use wgpca::rng::Stream;
 
 #[test]
 fn order_of_points_and_of_measures_changes_nothing() {
@@ -45,7 +47,7 @@ fn rigid_motions_move_the_model() {
     let (measures, times) = family(3, 300, 3);
     let model = train(&measures, &fair());
     let c = &model.components[0];
-    let noise = 0.3 * c.noise_floor;
+    let noise = 0.3 * c.costs.noise_floor;
     // Far away by itself: the same points to the rounding of the sum.
     let far = [3e5, -2e5, 1e5];
     let shift = |p: &[f64]| p.iter().zip(far).map(|(v, s)| v + s).collect::<Vec<_>>();
@@ -60,7 +62,11 @@ fn rigid_motions_move_the_model() {
         let other = train(&measures.iter().map(|m| moved(m, map)).collect::<Vec<_>>(), &fair());
         let o = &other.components[0];
         let r = correlation(&o.times, &c.times).abs();
-        let costs = [o.cost - c.cost, o.noise_floor - c.noise_floor, o.variation - c.variation];
+        let costs = [
+            o.costs.cost - c.costs.cost,
+            o.costs.noise_floor - c.costs.noise_floor,
+            o.costs.variation - c.costs.variation,
+        ];
         println!(
             "{name}: correlation {r:.6}, slope {:.4}, costs {costs:.4?} apart, noise {noise:.4}, truth {:.4}",
             slope(&o.times, &c.times).abs(),
@@ -69,7 +75,7 @@ fn rigid_motions_move_the_model() {
         assert!(r > 0.999, "{name}: correlation {r}");
         assert!(costs.iter().all(|v| v.abs() < noise), "{name}: costs {costs:?} apart, noise {noise}");
         let mean = |m: &Model<f32>| {
-            let p = m.sample(1, 0.0, 4000, 1, true).unwrap();
+            let p = m.sample(1, 0.0, 4000, OutsideInterval::Clamp, &mut Stream::new(1, [0; 3])).unwrap();
             [0, 1, 2].map(|k| p.iter().skip(k).step_by(3).sum::<f64>() / 4000.0)
         };
         let (there, here) = (mean(&other), map(&mean(&model)));
@@ -95,12 +101,12 @@ fn scaling_scales_times_and_costs() {
                 (slope(&o.times, &c.times), s),
                 (o.interval.0, s * c.interval.0),
                 (o.interval.1, s * c.interval.1),
-                (o.cost / c.variation, s * s * c.cost / c.variation),
-                (o.noise_floor, s * s * c.noise_floor),
-                (o.variation, s * s * c.variation),
-                (o.spectrum[0], s * s * c.spectrum[0]),
-                (o.start_cost, s * s * c.start_cost),
-                (o.explained.unwrap(), c.explained.unwrap()),
+                (o.costs.cost / c.costs.variation, s * s * c.costs.cost / c.costs.variation),
+                (o.costs.noise_floor, s * s * c.costs.noise_floor),
+                (o.costs.variation, s * s * c.costs.variation),
+                (o.report.spectrum[0], s * s * c.report.spectrum[0]),
+                (o.report.start_cost, s * s * c.report.start_cost),
+                (o.costs.explained.unwrap(), c.costs.explained.unwrap()),
             ];
             assert!(pairs.iter().all(|&(a, b)| close(a, b)), "scale {s}: {pairs:?}");
         }
@@ -112,7 +118,7 @@ fn scaling_scales_times_and_costs() {
     for (o, c) in other.components.iter().zip(&model.components) {
         assert_eq!(o.geodesic, c.geodesic);
         assert_eq!(o.times, c.times.iter().map(|t| s * t).collect::<Vec<_>>());
-        assert_eq!((o.cost, o.explained), (s * s * c.cost, c.explained));
+        assert_eq!((o.costs.cost, o.costs.explained), (s * s * c.costs.cost, c.costs.explained));
     }
 }
 

@@ -61,14 +61,28 @@ fn family(d: usize, points: usize, seed: u64) -> (Vec<Measure>, Vec<f64>) {
 
 /// Every number of a component that a user may read is finite, and the times lie in the interval.
 fn check_finite(c: &Component<f32>) {
-    let numbers =
-        [c.cost, c.cost_se, c.variation, c.variation_se, c.noise_floor, c.clipped, c.unconverged, c.start_cost];
-    let optional = [c.explained, c.intersection, c.orthogonality, c.meeting.map(|m| m.0), c.meeting.map(|m| m.1)];
-    let shares = [c.explained_se, c.explained_se_population, c.together, c.together_se];
-    let starts = c.starts.iter().map(|s| s.1);
+    let numbers = [
+        c.costs.cost,
+        c.costs.cost_se,
+        c.costs.variation,
+        c.costs.variation_se,
+        c.costs.noise_floor,
+        c.report.clipped,
+        c.report.unconverged,
+        c.report.start_cost,
+    ];
+    let optional = [
+        c.costs.explained,
+        c.report.intersection,
+        c.report.orthogonality,
+        c.meeting.map(|m| m.0),
+        c.meeting.map(|m| m.1),
+    ];
+    let shares = [c.costs.explained_se, c.costs.explained_se_population, c.costs.together, c.costs.together_se];
+    let starts = c.report.starts.iter().map(|s| s.1);
     let all = numbers.into_iter().chain(optional.into_iter().chain(shares).flatten()).chain(starts);
     let all = all.chain(c.time_se.iter().flatten().copied());
-    let all = all.chain(c.times.iter().chain(&c.residuals).chain(&c.spectrum).copied());
+    let all = all.chain(c.times.iter().chain(&c.residuals).chain(&c.report.spectrum).copied());
     assert!(all.into_iter().all(f64::is_finite), "{c:?}");
     assert!(c.geodesic.phi.iter().chain(&c.geodesic.f).all(|p| p.is_finite()));
     assert!(c.interval.0 < 0.0 && c.interval.1 > 0.0);

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::common::clouds::measure;
+use wgpca::OutsideInterval;
+use wgpca::rng::Stream;
 
 #[test]
 fn samples_are_in_the_units_of_the_data() {
@@ -16,20 +18,27 @@ fn samples_are_in_the_units_of_the_data() {
         (mean, p.chunks_exact(2).map(square).sum::<f64>() / n)
     };
     for (m, &t) in far.iter().zip(&c.times) {
-        let (mean, variance) = moments(&model.sample(1, t, 4000, 3, false).unwrap());
+        let (mean, variance) =
+            moments(&model.sample(1, t, 4000, OutsideInterval::Error, &mut Stream::new(3, [0; 3])).unwrap());
         let (centre, spread) = moments(m.points());
         let gap = (mean[0] - centre[0]).hypot(mean[1] - centre[1]) / spread.sqrt();
         println!("gap {gap:.3} ratio {:.3}", variance / spread);
         assert!(gap < 0.2, "{}: the mean is {gap} spreads off", m.name());
         assert!((variance / spread - 1.0).abs() < 0.35, "{}: variance {variance}, {spread}", m.name());
     }
-    // The same seed moves the same points, and the measure is the same points.
+    // The same seed moves the same points.
     let t = c.times[0];
-    let points = model.sample(1, t, 50, 9, false).unwrap();
-    assert_eq!(model.sample(1, t, 50, 9, false).unwrap(), points);
-    assert_ne!(model.sample(1, t, 50, 10, false).unwrap(), points);
-    assert_eq!(model.inverse_transform(1, t, 50, 9).unwrap().points(), points);
-    assert!(model.sample(1, t, 0, 9, false).unwrap().is_empty());
+    let points = model.sample(1, t, 50, OutsideInterval::Error, &mut Stream::new(9, [0; 3])).unwrap();
+    assert_eq!(model.sample(1, t, 50, OutsideInterval::Error, &mut Stream::new(9, [0; 3])).unwrap(), points);
+    assert_ne!(model.sample(1, t, 50, OutsideInterval::Error, &mut Stream::new(10, [0; 3])).unwrap(), points);
+    let measure = model.inverse_transform(1, t, OutsideInterval::Error).unwrap();
+    assert_eq!(measure.len(), model.projection_points);
+    let projection = model.transform(&[measure]).unwrap()[0][0];
+    assert!(
+        (projection.time - t).abs() < 0.02 && projection.residual < 1e-2,
+        "{projection:?} {t}"
+    );
+    assert!(model.sample(1, t, 0, OutsideInterval::Error, &mut Stream::new(9, [0; 3])).unwrap().is_empty());
 }
 
 #[test]
@@ -39,21 +48,34 @@ fn times_outside_the_interval_are_refused_or_clamped() {
     let (low, high) = model.components[0].interval;
     assert!(low.is_finite() && high.is_finite());
     for t in [low - 1e-3, high + 1e-3, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
-        match model.sample(1, t, 3, 0, false) {
+        match model.sample(1, t, 3, OutsideInterval::Error, &mut Stream::new(0, [0; 3])) {
             Err(Error::Time { component: 1, time, interval }) => {
                 assert!((time == t || t.is_nan()) && interval == (low, high));
             }
             other => panic!("{t}: {other:?}"),
         }
     }
-    let clamped = |t: f64| model.sample(1, t, 3, 0, true).unwrap();
-    assert_eq!(clamped(high + 5.0), model.sample(1, high, 3, 0, false).unwrap());
-    assert_eq!(clamped(f64::NEG_INFINITY), model.sample(1, low, 3, 0, false).unwrap());
-    assert!(matches!(model.sample(1, f64::NAN, 3, 0, true), Err(Error::Time { .. })));
+    let clamped = |t: f64| model.sample(1, t, 3, OutsideInterval::Clamp, &mut Stream::new(0, [0; 3])).unwrap();
+    assert_eq!(
+        clamped(high + 5.0),
+        model.sample(1, high, 3, OutsideInterval::Error, &mut Stream::new(0, [0; 3])).unwrap()
+    );
+    assert_eq!(
+        clamped(f64::NEG_INFINITY),
+        model.sample(1, low, 3, OutsideInterval::Error, &mut Stream::new(0, [0; 3])).unwrap()
+    );
+    assert!(matches!(
+        model.sample(1, f64::NAN, 3, OutsideInterval::Clamp, &mut Stream::new(0, [0; 3])),
+        Err(Error::Time { .. })
+    ));
     for k in [0, 2] {
-        assert!(matches!(model.sample(k, 0.0, 3, 0, false), Err(Error::Parameter { name: "component", .. })));
+        assert!(matches!(
+            model.sample(k, 0.0, 3, OutsideInterval::Error, &mut Stream::new(0, [0; 3])),
+            Err(Error::Parameter { name: "component", .. })
+        ));
     }
-    assert!(matches!(model.inverse_transform(1, 0.0, 0, 0), Err(Error::Points { .. })));
+    let outside = model.inverse_transform(1, high + 1.0, OutsideInterval::Error);
+    assert!(matches!(outside, Err(Error::Time { .. })));
 }
 
 #[test]
@@ -161,6 +183,6 @@ fn settings_are_checked_one_by_one() {
     assert_eq!((model.frame.centre.as_slice(), model.frame.scale), (&[0.0, 0.0][..], 1.0));
     for c in &model.components {
         check_finite(c);
-        assert_eq!((c.steps, c.kept_step), (12, 12));
+        assert_eq!((c.report.steps, c.report.kept_step), (12, 12));
     }
 }

@@ -122,6 +122,6 @@ fn projections() {
         let (time, cost) = (case["time"].as_f64().unwrap(), case["cost"].as_f64().unwrap());
         assert!((foot.residual - cost).abs() < 1e-12 * (1.0 + cost), "{name}: {} {cost}", foot.residual);
         assert!((foot.time - time).abs() < 1e-6 * (1.0 + time.abs()), "{name}: {} {time}", foot.time);
-        assert_eq!(foot.clipped, case["at"] != "inside", "{name}");
+        assert_eq!(foot.at_end, case["at"] != "inside", "{name}");
     }
 }

@@ -2,9 +2,10 @@
 
 use super::*;
 use wgpca::gaussian::{Event, Fit};
+use wgpca::{Cancel, Error};
 
 fn events(fit: &mut Fit) -> Vec<Event> {
-    std::iter::from_fn(|| fit.advance()).collect()
+    std::iter::from_fn(|| fit.advance().unwrap()).collect()
 }
 
 /// In pieces, inside a pool or without one, as in one call, to the last bit; the events tell the way.
@@ -19,8 +20,8 @@ fn in_pieces_it_is_the_same_fit() {
         let whole = run(&given, &settings);
         let mut fit = Fit::new(&given, &settings).unwrap();
         let all = events(&mut fit);
-        assert!(fit.advance().is_none());
-        assert_eq!(fit.into_model().unwrap(), whole);
+        assert!(fit.advance().unwrap().is_none());
+        assert_eq!(fit.model().unwrap(), whole);
 
         // The barycentre, tangent PCA there, then screening and searches of each component in turn.
         let stage = |e: &Event| match e {
@@ -42,10 +43,10 @@ fn in_pieces_it_is_the_same_fit() {
         for (k, c) in whole.components.iter().enumerate() {
             let last = all.iter().rfind(|e| stage(e) == 3 * (k + 1));
             let Some(&Event::Searched { evaluations, cost, .. }) = last else { panic!("{last:?}") };
-            let spent: usize = c.starts.iter().map(|s| s.evaluations).sum();
+            let spent: usize = c.report.starts.iter().map(|s| s.evaluations).sum();
             assert!(0 < evaluations && evaluations <= spent, "{evaluations} {spent}");
             // It may be the cost of a sample, and is lowered further; here by less than this.
-            let (end, sampled) = (c.starts[0].cost, given.len() > 400);
+            let (end, sampled) = (c.report.starts[0].cost, given.len() > 400);
             assert!((end <= cost * (1.0 + 1e-9) || sampled) && (cost / end - 1.0).abs() < 0.2, "{cost} {end}");
         }
     }
@@ -76,10 +77,26 @@ fn a_stopped_fit_has_what_is_finished() {
     let whole = run(&given, &settings);
     for finished in 1..=2 {
         let mut fit = Fit::new(&given, &settings).unwrap();
-        while fit.advance().unwrap() != (Event::Finished { component: finished }) {}
-        assert_eq!(fit.into_model().unwrap().components, whole.components[..finished]);
+        while fit.advance().unwrap() != Some(Event::Finished { component: finished }) {}
+        assert_eq!(fit.model().unwrap().components, whole.components[..finished]);
     }
     let mut fit = Fit::new(&given, &settings).unwrap();
-    while !matches!(fit.advance().unwrap(), Event::Searched { .. }) {}
-    assert!(fit.into_model().unwrap_err().to_string().contains("components: none is finished yet"));
+    while !matches!(fit.advance().unwrap(), Some(Event::Searched { .. })) {}
+    assert!(fit.model().unwrap_err().to_string().contains("components: none is finished yet"));
+}
+
+/// A fit that was cancelled goes on to the same model.
+#[test]
+fn a_cancelled_fit_goes_on() {
+    let given = set(wishart(7, 20, 3, 5), 3);
+    let settings = Settings { components: 2, starts: 4, ..Settings::default() };
+    let whole = run(&given, &settings);
+    let (mut fit, cancel) = (Fit::new(&given, &settings).unwrap(), Cancel::new());
+    fit.cancel_by(&cancel);
+    while !matches!(fit.advance().unwrap(), Some(Event::Searched { .. })) {}
+    cancel.cancel();
+    assert!((0..2).all(|_| matches!(fit.advance(), Err(Error::Cancelled))));
+    fit.cancel_by(&Cancel::new());
+    while fit.advance().unwrap().is_some() {}
+    assert_eq!(fit.model().unwrap(), whole);
 }

@@ -43,11 +43,11 @@ fn equal_measures() {
         let model = fitted(&given, 1);
         let c = &model.components[0];
         assert!(
-            c.cost < 1e-26 && c.explained.is_none() && c.times.iter().all(|t| t.abs() < 1e-12),
+            c.costs.cost < 1e-26 && c.costs.explained.is_none() && c.times.iter().all(|t| t.abs() < 1e-12),
             "d {d}: {:e}",
-            c.cost
+            c.costs.cost
         );
-        assert!(c.warnings.iter().any(|w| w.contains("do not differ")), "{:?}", c.warnings);
+        assert!(c.report.warnings.iter().any(|w| w.contains("do not differ")), "{:?}", c.report.warnings);
         assert_eq!(model.status, Status::Converged);
     }
 }
@@ -58,10 +58,10 @@ fn fewer_measures_than_components() {
     let model = fitted(&set(wishart(3, 2, 2, 3), 2), 3);
     assert_eq!(model.components.len(), 3);
     let total = model.barycentre.cost;
-    assert!(model.components[0].cost < 1e-18);
+    assert!(model.components[0].costs.cost < 1e-18);
     // Across the way from one to the other: it can pass the middle, and is far from both.
     for c in &model.components[1..] {
-        assert!(c.cost <= total * (1.0 + 1e-9) && c.cost > 0.5 * total, "{} {total}", c.cost);
+        assert!(c.costs.cost <= total * (1.0 + 1e-9) && c.costs.cost > 0.5 * total, "{} {total}", c.costs.cost);
     }
 }
 
@@ -80,7 +80,7 @@ fn a_common_null_space_is_left_out() {
     let given = set(small.chunks_exact(4).flat_map(embed).collect(), d);
     let (large, small) = (fitted(&given, 3), fitted(&set(small, 2), 3));
     for (a, b) in large.components.iter().zip(&small.components) {
-        assert!(close(a.cost, b.cost, 1e-7, 0.0), "{} {}", a.cost, b.cost);
+        assert!(close(a.costs.cost, b.costs.cost, 1e-7, 0.0), "{} {}", a.costs.cost, b.costs.cost);
         // Up to the sign of the component.
         let ends = |(low, high): (f64, f64)| (low.abs().min(high.abs()), low.abs().max(high.abs()));
         let (a, b) = (ends(a.interval), ends(b.interval));
@@ -112,11 +112,11 @@ fn singular_matrices_of_different_ranges() {
     let ridge = fitted(&given, 1);
     assert!(ridge.warnings.iter().any(|w| w.contains("12 of 12 covariances are singular")), "{:?}", ridge.warnings);
     let c = &ridge.components[0];
-    assert!(c.cost.is_finite() && c.cost <= c.tangent_cost * (1.0 + 1e-9));
+    assert!(c.costs.cost.is_finite() && c.costs.cost <= c.costs.tangent_cost * (1.0 + 1e-9));
     let plain = run(&given, &Settings { degenerate: Degenerate::Reduce, ..Settings::default() });
     check(&plain);
     assert!(plain.warnings.iter().any(|w| w.contains("not reliable")), "{:?}", plain.warnings);
-    assert!(close(plain.components[0].cost, c.cost, 0.05, 0.0));
+    assert!(close(plain.components[0].costs.cost, c.costs.cost, 0.05, 0.0));
     let said = text(&given, &Settings { degenerate: Degenerate::Refuse, ..Settings::default() });
     assert!(said.contains("covariance 0: it is singular to rounding (rank 2 of 3"), "{said}");
 }
@@ -128,10 +128,10 @@ fn the_circle_at_the_border() {
     for r in [0.9, 0.99, 0.999, 1.0] {
         let model = fitted(&set(open_circle(r), 2), 2);
         let c = &model.components[0];
-        assert!(c.cost.is_finite() && c.cost <= c.tangent_cost);
+        assert!(c.costs.cost.is_finite() && c.costs.cost <= c.costs.tangent_cost);
         // The border is reached without a jump: the root of the least cost changes no more than the measures move, each
         // both of its deviations by the change of r.
-        let root = c.cost.sqrt();
+        let root = c.costs.cost.sqrt();
         if let Some((r0, root0)) = last {
             let moved = 40f64.sqrt() * (r - r0);
             assert!((root - root0).abs() <= moved + 1e-8, "r {r}: {root} after {root0}, measures moved by {moved}");
@@ -150,11 +150,11 @@ fn a_single_zero_covariance() {
     let radius = 1e-5;
     covariances[..4].copy_from_slice(&ellipse(radius, radius, 0.0));
     let near = fitted(&set(covariances, 2), 2);
-    let roots = |m: &Model| [m.components[0].cost.sqrt(), m.barycentre.cost.sqrt()];
+    let roots = |m: &Model| [m.components[0].costs.cost.sqrt(), m.barycentre.cost.sqrt()];
     for (a, b) in roots(&model).into_iter().zip(roots(&near)) {
         assert!((a - b).abs() <= 1.5 * radius, "{a} {b}");
     }
-    assert!(model.components[1].cost <= model.barycentre.cost, "{:?}", model.components[1]);
+    assert!(model.components[1].costs.cost <= model.barycentre.cost, "{:?}", model.components[1]);
 }
 
 /// Random sets of everything at once: few measures, any rank, equal ones, directions of variance 0 or 1e-24, zero weights,
@@ -206,15 +206,25 @@ fn anything_goes() {
         };
         fits += 1;
         for c in &model.components {
-            let numbers =
-                || c.a.iter().chain(&c.x).chain(&c.times).chain(&c.residuals).chain([&c.cost, &c.tangent_cost]);
+            let numbers = || {
+                c.geodesic
+                    .a
+                    .iter()
+                    .chain(&c.geodesic.x)
+                    .chain(&c.times)
+                    .chain(&c.residuals)
+                    .chain([&c.costs.cost, &c.costs.tangent_cost])
+            };
             assert!(numbers().all(|x| x.is_finite()), "seed {seed}: {c:?}");
-            let held = c.horizontality.max(c.unit_norm).max(c.orthogonality) <= 1e-9;
-            assert!(held || (c.status != Status::Converged && !c.warnings.is_empty()), "seed {seed}: {c:?}");
+            let held = c.report.horizontality.max(c.report.unit_norm).max(c.report.orthogonality) <= 1e-9;
+            assert!(
+                held || (c.report.status != Status::Converged && !c.report.warnings.is_empty()),
+                "seed {seed}: {c:?}"
+            );
         }
         let rounding = 1e-20 * scale;
         let first = &model.components[0];
-        assert!(first.cost <= first.tangent_cost * (1.0 + 1e-9) + rounding, "seed {seed}");
+        assert!(first.costs.cost <= first.costs.tangent_cost * (1.0 + 1e-9) + rounding, "seed {seed}");
         assert!(model.transform(&given).unwrap().iter().flatten().all(|p| p.time.is_finite()), "seed {seed}");
     }
     assert!(fits > 300 && refusals > 50, "{fits} {refusals}");

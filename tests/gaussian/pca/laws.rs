@@ -26,12 +26,21 @@ fn never_above_tangent_pca() {
         let settings = Settings { starts: 4, max_evaluations: 150, certify: seed % 10 == 0, ..Settings::default() };
         let model = fit(&given, &settings, &pool).unwrap();
         let c = &model.components[0];
-        assert!(c.cost <= c.tangent_cost * (1.0 + 1e-12), "seed {seed}: {} {}", c.cost, c.tangent_cost);
-        assert!(c.tangent_cost <= model.barycentre.cost * (1.0 + 1e-12), "seed {seed}");
-        gains += usize::from(c.cost < 0.999 * c.tangent_cost);
+        assert!(
+            c.costs.cost <= c.costs.tangent_cost * (1.0 + 1e-12),
+            "seed {seed}: {} {}",
+            c.costs.cost,
+            c.costs.tangent_cost
+        );
+        assert!(c.costs.tangent_cost <= model.barycentre.cost * (1.0 + 1e-12), "seed {seed}");
+        gains += usize::from(c.costs.cost < 0.999 * c.costs.tangent_cost);
         if seed % 10 == 0 {
             check(&model);
-            assert!(c.certificate.unwrap() <= 1e-11 * model.barycentre.cost, "seed {seed}: {:?}", c.certificate);
+            assert!(
+                c.report.certificate.unwrap() <= 1e-11 * model.barycentre.cost,
+                "seed {seed}: {:?}",
+                c.report.certificate
+            );
         }
     }
     assert!(gains > 50, "{gains}");
@@ -77,7 +86,7 @@ fn two_measures_cost_nothing() {
         let given = set(wishart(d as u64, 2, d, d + 1), d);
         let model = fitted(&given, 1);
         let (c, total) = (&model.components[0], model.barycentre.cost);
-        assert!(c.cost < 1e-20 * total && c.explained == Some(1.0), "d {d}: {:e}", c.cost);
+        assert!(c.costs.cost < 1e-20 * total && c.costs.explained == Some(1.0), "d {d}: {:e}", c.costs.cost);
         let distance = bures_distance(given.covariance(0), given.covariance(1), d).unwrap();
         assert!(((c.times[0] - c.times[1]).abs() - distance).abs() < 1e-10 * distance, "d {d}");
     }
@@ -102,16 +111,21 @@ fn scale_does_not_matter() {
             let scale = 2f64.powi(exponent);
             let model = at(scale);
             for (a, b) in model.components.iter().zip(&one.components) {
-                assert_eq!(a.cost, b.cost * scale * scale);
+                assert_eq!(a.costs.cost, b.costs.cost * scale * scale);
                 assert!(a.times.iter().zip(&b.times).all(|(a, b)| *a == b * scale));
-                assert_eq!(a.x, b.x);
+                assert_eq!(a.geodesic.x, b.geodesic.x);
                 assert_eq!(a.interval, (b.interval.0 * scale, b.interval.1 * scale));
             }
         }
         for scale in [1e-6, 3e-3, 7.0, 1e6] {
             let model = at(scale);
             for (a, b) in model.components.iter().zip(&one.components) {
-                assert!(close(a.cost, b.cost * scale * scale, 1e-8, 0.0), "scale {scale}: {} {}", a.cost, b.cost);
+                assert!(
+                    close(a.costs.cost, b.costs.cost * scale * scale, 1e-8, 0.0),
+                    "scale {scale}: {} {}",
+                    a.costs.cost,
+                    b.costs.cost
+                );
                 let off = a.times.iter().zip(&b.times).map(|(a, b)| (a / scale - b).abs()).fold(0.0, f64::max);
                 assert!(off < 1e-4, "scale {scale}: {off:e}");
             }
@@ -129,7 +143,7 @@ fn threads_do_not_matter() {
     assert!(with(2, &settings) == one && with(5, &settings) == one);
     let other = with(2, &Settings { seed: 1, ..settings.clone() });
     for (a, b) in other.components.iter().zip(&one.components) {
-        assert!(close(a.cost, b.cost, 1e-7, 0.0));
+        assert!(close(a.costs.cost, b.costs.cost, 1e-7, 0.0));
     }
 }
 
@@ -145,17 +159,18 @@ fn weights_and_order() {
     assert!(close(weighted.barycentre.cost, repeated.barycentre.cost, 1e-12, 0.0));
     for (a, b) in weighted.components.iter().zip(&repeated.components) {
         assert!(
-            close(a.cost, b.cost, 1e-8, 0.0) && close(a.tangent_cost, b.tangent_cost, 1e-8, 0.0),
+            close(a.costs.cost, b.costs.cost, 1e-8, 0.0)
+                && close(a.costs.tangent_cost, b.costs.tangent_cost, 1e-8, 0.0),
             "{} {}",
-            a.cost,
-            b.cost
+            a.costs.cost,
+            b.costs.cost
         );
     }
     let plain = fitted(&set(base.clone(), d), 2);
     let reversed: Vec<f64> = base.chunks_exact(4).rev().flatten().copied().collect();
     let reversed = fitted(&set(reversed, d), 2);
     for (a, b) in reversed.components.iter().zip(&plain.components) {
-        assert!(close(a.cost, b.cost, 1e-8, 0.0));
+        assert!(close(a.costs.cost, b.costs.cost, 1e-8, 0.0));
         let off = |sign: f64| a.times.iter().rev().zip(&b.times).map(|(a, b)| (a - sign * b).abs()).fold(0.0, f64::max);
         assert!(off(1.0).min(off(-1.0)) < 1e-4, "{}", off(1.0));
     }
@@ -182,7 +197,7 @@ fn rigid_motions() {
     let one = fitted(&set(base, d).with_means(means).unwrap(), 2);
     let two = fitted(&set(turned, d).with_means(moved).unwrap(), 2);
     for (a, b) in one.components.iter().zip(&two.components) {
-        assert!(close(a.cost, b.cost, 1e-8, 0.0), "{} {}", a.cost, b.cost);
+        assert!(close(a.costs.cost, b.costs.cost, 1e-8, 0.0), "{} {}", a.costs.cost, b.costs.cost);
         let off = |sign: f64| a.times.iter().zip(&b.times).map(|(a, b)| (a - sign * b).abs()).fold(0.0, f64::max);
         assert!(off(1.0).min(off(-1.0)) < 1e-4);
     }

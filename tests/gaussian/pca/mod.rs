@@ -8,9 +8,10 @@ mod degenerate;
 mod laws;
 mod model;
 
+use wgpca::OutsideInterval;
 use wgpca::Pool;
 use wgpca::Status;
-use wgpca::gaussian::{Gaussians, Model, Settings, fit, wasserstein_distance};
+use wgpca::gaussian::{Gaussian, Gaussians, Model, Settings, fit, wasserstein_distance};
 use wgpca::rng::Stream;
 
 /// Standard normal numbers, the same ones for the same seed.
@@ -67,7 +68,8 @@ fn check_residuals(set: &Gaussians, model: &Model) {
     let trace = |sigma: &[f64]| sigma.iter().step_by(d + 1).sum::<f64>();
     for (k, c) in model.components.iter().enumerate() {
         for i in 0..set.len() {
-            let (mean, sigma) = model.inverse_transform(k + 1, c.times[i], false).unwrap();
+            let Gaussian { mean, covariance: sigma } =
+                model.inverse_transform(k + 1, c.times[i], OutsideInterval::Error).unwrap();
             let (own_mean, own) = (set.mean(i).unwrap_or(&zero), set.covariance(i));
             let apart = wasserstein_distance(&mean, &sigma, own_mean, own).unwrap();
             // Deviations are known to the root of rounding where covariances are singular.
@@ -87,15 +89,15 @@ fn check(model: &Model) {
     let size = model.barycentre.covariance.iter().step_by(model.dim() + 1).sum::<f64>();
     for (k, c) in model.components.iter().enumerate() {
         assert!(
-            c.horizontality <= 1e-9 && c.unit_norm <= 1e-9 && c.orthogonality <= 1e-9,
+            c.report.horizontality <= 1e-9 && c.report.unit_norm <= 1e-9 && c.report.orthogonality <= 1e-9,
             "component {}: {c:?}",
             k + 1
         );
-        assert!(c.intersection.unwrap_or(0.0) <= 1e-16 * size, "component {}", k + 1);
-        assert_eq!((c.meeting.is_some(), c.intersection.is_some()), (k > 0, k > 0));
+        assert!(c.report.intersection.unwrap_or(0.0) <= 1e-16 * size, "component {}", k + 1);
+        assert_eq!((c.meeting.is_some(), c.report.intersection.is_some()), (k > 0, k > 0));
         let sum: f64 = c.residuals.iter().zip(&model.weights).map(|(r, w)| w * r).sum();
-        assert!((c.cost - sum).abs() <= 1e-12 * sum.max(1e-20 * size));
-        for (&t, &clipped) in c.times.iter().zip(&c.clipped) {
+        assert!((c.costs.cost - sum).abs() <= 1e-12 * sum.max(1e-20 * size));
+        for (&t, &clipped) in c.times.iter().zip(&c.at_end) {
             assert!(t >= c.interval.0 && t <= c.interval.1);
             assert_eq!(clipped, t == c.interval.0 || t == c.interval.1);
         }
@@ -103,19 +105,19 @@ fn check(model: &Model) {
         let first = c.times.iter().find(|t| t.abs() >= largest * (1.0 - 1e-9)).unwrap();
         assert!(*first >= 0.0, "the largest time is positive");
         assert!(
-            c.starts[0].cost
-                <= c.starts.iter().map(|s| s.cost).fold(f64::INFINITY, f64::min) * (1.0 + 1e-8) + 1e-20 * size
+            c.report.starts[0].cost
+                <= c.report.starts.iter().map(|s| s.cost).fold(f64::INFINITY, f64::min) * (1.0 + 1e-8) + 1e-20 * size
         );
         // From end to end it is the shortest way, at speed 1.
         let reach = 10.0 * size.sqrt();
         let ends = (c.interval.0.max(-reach), c.interval.1.min(reach));
         let at = |s: usize| ends.0 + (ends.1 - ends.0) * s as f64 / 5.0;
         let (start, end) = (at(0).max(c.interval.0), at(5).min(c.interval.1));
-        let from = model.inverse_transform(k + 1, start, false).unwrap();
+        let from = model.inverse_transform(k + 1, start, OutsideInterval::Error).unwrap();
         for s in 1..=5 {
             let t = at(s).min(end);
-            let to = model.inverse_transform(k + 1, t, false).unwrap();
-            let distance = wasserstein_distance(&from.0, &from.1, &to.0, &to.1).unwrap();
+            let to = model.inverse_transform(k + 1, t, OutsideInterval::Error).unwrap();
+            let distance = wasserstein_distance(&from.mean, &from.covariance, &to.mean, &to.covariance).unwrap();
             // Deviations are known to the root of rounding where covariances are singular.
             assert!(
                 (distance - (t - start)).abs() <= 1e-6 * reach,

@@ -1,6 +1,9 @@
 //! What a model can do.
 
 use super::*;
+use wgpca::OutsideInterval;
+use wgpca::gaussian::Gaussian;
+use wgpca::rng::Stream;
 
 fn example(means: bool) -> (Gaussians, Model) {
     let (d, n) = (3, 12);
@@ -22,7 +25,7 @@ fn transform_repeats_the_fit() {
         for (i, row) in rows.iter().enumerate() {
             for (p, c) in row.iter().zip(&model.components) {
                 assert!((p.time - c.times[i]).abs() < 1e-9 && close(p.residual, c.residuals[i], 1e-9, 1e-9));
-                assert_eq!(p.clipped, c.clipped[i]);
+                assert_eq!(p.at_end, c.at_end[i]);
                 // Means are moved to the frame and back, which rounds.
                 assert!(means || (p.time == c.times[i] && p.residual == c.residuals[i]));
             }
@@ -30,10 +33,10 @@ fn transform_repeats_the_fit() {
         }
         let evaluation = model.evaluate(&given).unwrap();
         for (k, c) in model.components.iter().enumerate() {
-            assert!(close(evaluation.costs[k], c.cost, 1e-10, 0.0));
-            assert!(close(evaluation.explained[k].unwrap(), c.explained.unwrap(), 1e-9, 0.0));
+            assert!(close(evaluation.components[k].cost, c.costs.cost, 1e-10, 0.0));
+            assert!(close(evaluation.components[k].explained.unwrap(), c.costs.explained.unwrap(), 1e-9, 0.0));
         }
-        assert!(close(evaluation.barycentre_cost, model.barycentre.cost, 1e-10, 0.0));
+        assert!(close(evaluation.variation, model.barycentre.cost, 1e-10, 0.0));
         // One at a time is the same.
         let one = set(given.covariance(4).to_vec(), 3);
         let one = given.mean(4).map_or(one.clone(), |m| one.with_means(m.to_vec()).unwrap());
@@ -50,10 +53,11 @@ fn inverse_transform_lies_on_the_component() {
             let (low, high) = model.components[k - 1].interval;
             let (low, high) = (low.max(-3.0), high.min(3.0));
             let times: Vec<f64> = (1..8).map(|s| low + (high - low) * f64::from(s) / 8.0).collect();
-            let points: Vec<_> = times.iter().map(|&t| model.inverse_transform(k, t, false).unwrap()).collect();
-            let there = set(points.iter().flat_map(|p| p.1.clone()).collect(), 3);
+            let points: Vec<_> =
+                times.iter().map(|&t| model.inverse_transform(k, t, OutsideInterval::Error).unwrap()).collect();
+            let there = set(points.iter().flat_map(|p| p.covariance.clone()).collect(), 3);
             let there = match means {
-                true => there.with_means(points.iter().flat_map(|p| p.0.clone()).collect()).unwrap(),
+                true => there.with_means(points.iter().flat_map(|p| p.mean.clone()).collect()).unwrap(),
                 false => there,
             };
             for (row, t) in model.transform(&there).unwrap().iter().zip(&times) {
@@ -61,7 +65,7 @@ fn inverse_transform_lies_on_the_component() {
             }
             for (a, s) in points.iter().zip(&times) {
                 for (b, t) in points.iter().zip(&times) {
-                    let distance = wasserstein_distance(&a.0, &a.1, &b.0, &b.1).unwrap();
+                    let distance = wasserstein_distance(&a.mean, &a.covariance, &b.mean, &b.covariance).unwrap();
                     assert!((distance - (s - t).abs()).abs() < 1e-9);
                 }
             }
@@ -73,8 +77,8 @@ fn inverse_transform_lies_on_the_component() {
 fn samples_have_the_moments() {
     let (_, model) = example(true);
     let (t, n, d) = (0.3, 200_000, 3);
-    let (mean, sigma) = model.inverse_transform(1, t, false).unwrap();
-    let points = model.sample(1, t, n, 5, false).unwrap();
+    let Gaussian { mean, covariance: sigma } = model.inverse_transform(1, t, OutsideInterval::Error).unwrap();
+    let points = model.sample(1, t, n, OutsideInterval::Error, &mut Stream::new(5, [0; 3])).unwrap();
     for i in 0..d {
         let average: f64 = points.iter().skip(i).step_by(d).sum::<f64>() / n as f64;
         // Five standard errors.
@@ -87,21 +91,30 @@ fn samples_have_the_moments() {
         }
     }
     // Points of one seed move along straight lines, and another seed gives others.
-    let at = |t: f64| model.sample(1, t, 10, 5, false).unwrap();
+    let at = |t: f64| model.sample(1, t, 10, OutsideInterval::Error, &mut Stream::new(5, [0; 3])).unwrap();
     let (a, b, c) = (at(0.0), at(0.1), at(0.2));
     assert!((0..30).all(|p| (a[p] + c[p] - 2.0 * b[p]).abs() < 1e-14));
-    assert_ne!(model.sample(1, 0.0, 10, 6, false).unwrap(), a);
+    assert_ne!(model.sample(1, 0.0, 10, OutsideInterval::Error, &mut Stream::new(6, [0; 3])).unwrap(), a);
 }
 
 #[test]
 fn requests_that_cannot_be_met() {
     let (given, model) = example(false);
     let (low, high) = model.components[0].interval;
-    assert!(model.inverse_transform(3, 0.0, false).unwrap_err().to_string().contains("there is no component 3"));
-    assert!(model.inverse_transform(0, 0.0, false).is_err());
+    assert!(
+        model
+            .inverse_transform(3, 0.0, OutsideInterval::Error)
+            .unwrap_err()
+            .to_string()
+            .contains("there is no component 3")
+    );
+    assert!(model.inverse_transform(0, 0.0, OutsideInterval::Error).is_err());
     for t in [low - 1.0, high + 1.0, f64::NAN].into_iter().filter(|t| !t.is_infinite()) {
-        assert!(matches!(model.inverse_transform(1, t, false), Err(wgpca::Error::Time { component: 1, .. })));
-        assert_eq!(model.sample(1, t, 3, 0, true).is_ok(), !t.is_nan());
+        assert!(matches!(
+            model.inverse_transform(1, t, OutsideInterval::Error),
+            Err(wgpca::Error::Time { component: 1, .. })
+        ));
+        assert_eq!(model.sample(1, t, 3, OutsideInterval::Clamp, &mut Stream::new(0, [0; 3])).is_ok(), !t.is_nan());
     }
     let means = given.clone().with_means(vec![0.0; 36]).unwrap();
     assert!(model.transform(&means).unwrap_err().to_string().contains("means: the model was fitted to centred"));
