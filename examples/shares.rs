@@ -50,7 +50,7 @@ fn row(d: usize, n: usize, size: usize, shares: [f64; 2], replicates: usize, poo
     let (mut none, mut points) = (0, 0);
     for r in 0..replicates {
         let (model, measures) = (world.model(r as u64), world.sample(size, &mut stream(index, 1 + r)));
-        let e = pool.run(|| model.evaluate(&measures, 512))?;
+        let e = pool.run(|| model.evaluate(&measures))?;
         let [one, two] = [&e.components[0], &e.components[1]];
         let all =
             [(one.explained, one.explained_se), (two.explained, two.explained_se), (two.together, two.together_se)];
@@ -79,7 +79,7 @@ fn nothing(d: usize, n: usize, size: usize, replicates: usize, pool: &Pool) -> w
     let (mut z, mut with, mut points) = (vec![], 0, 0);
     for r in 0..replicates {
         let (model, measures) = (world.model(r as u64), world.sample(size, &mut stream(index, 1 + r)));
-        let e = pool.run(|| model.evaluate(&measures, 512))?;
+        let e = pool.run(|| model.evaluate(&measures))?;
         with += usize::from(e.components[0].explained.is_some());
         points = e.points.1;
         z.push(e.variation / e.variation_se);

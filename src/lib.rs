@@ -81,6 +81,7 @@ pub mod io;
 mod json_float;
 pub(crate) mod linalg;
 pub mod measure;
+mod model;
 pub mod nn;
 pub mod ot;
 #[cfg(feature = "cli")]
@@ -98,6 +99,7 @@ pub use cancel::Cancel;
 pub use device::{Device, DeviceChoice};
 pub use error::{Error, Result};
 pub use measure::Measure;
+pub use model::{Distribution, Measures, Model};
 pub use pool::Pool;
 pub use results::{Evaluation, OutsideInterval, Projection, Share};
 pub use simd::real::Real;

@@ -106,9 +106,10 @@ fn projections(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     let points = settings.evaluation_points;
     let exact = model.cast::<f64>();
     let (pool, place) = (&options.pool, place(device)?);
-    let (expected, costs) = (pool.run(|| exact.transform(&data))?, pool.run(|| exact.evaluate(&data, points))?);
+    let (expected, costs) = (pool.run(|| exact.transform(&data))?, pool.run(|| exact.evaluate_with(&data, points))?);
     let mut projector = model.on(&place)?;
-    let (got, got_costs) = (pool.run(|| projector.transform(&data))?, pool.run(|| projector.evaluate(&data, points))?);
+    let (got, got_costs) =
+        (pool.run(|| projector.transform(&data))?, pool.run(|| projector.evaluate_with(&data, points))?);
     let (time, residual, open) = apart(&got, &expected);
     let numbers =
         |e: &Evaluation| e.components.iter().map(|c| c.cost).chain([e.noise_floor, e.variation]).collect::<Vec<_>>();

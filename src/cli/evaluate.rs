@@ -5,20 +5,19 @@ use super::console::Console;
 use super::device::refuse_gpu;
 use super::inputs::{read_as_gaussians, read_clouds};
 use super::model::projector;
-use super::model::{ask, load, refuse_solves};
+use super::model::{Loaded, ask, load, refuse_solves};
 use super::output::{LEGEND, draws, emit, finite, line, percent, share, short, table, with_error};
 use super::process::{Exit, pool};
 use serde_json::{Value, json};
-use wgpca::io::AnyModel;
 use wgpca::{Evaluation, Result, Share, clouds, gaussian};
 
 pub fn run(args: &Evaluate, console: Console) -> Result<Exit> {
     match load(&args.model)? {
-        AnyModel::Clouds(mut model) => {
+        Loaded::Clouds(mut model) => {
             ask(&mut model.sinkhorn, &args.solves)?;
             clouds(&model, args, console)
         }
-        AnyModel::Gaussian(model) => gaussians(&model, args, console),
+        Loaded::Gaussians(model) => gaussians(&model, args, console),
     }
 }
 
@@ -58,7 +57,7 @@ fn clouds(model: &clouds::Model<f32>, args: &Evaluate, console: Console) -> Resu
     let mut model = model.clone();
     model.seed = args.seed.unwrap_or(model.seed);
     let (mut projector, said) = projector(&model, &measures, args.device)?;
-    let e = pool(args.threads, console)?.run(|| projector.evaluate(&measures, args.points))?;
+    let e = pool(args.threads, console)?.run(|| projector.evaluate_with(&measures, args.points))?;
     if let Some(said) = said {
         console.say(said);
     }

@@ -1,21 +1,20 @@
 //! `wgpca info`.
 
 use super::args::Info;
-use super::model::load;
+use super::model::{Loaded, load};
 use super::output::{component, components, emit, line, short};
 use super::process::Exit;
 use super::{device, gaussian};
 use serde_json::json;
 use wgpca::Result;
 use wgpca::clouds::Model;
-use wgpca::io::AnyModel;
 use wgpca::ot::Epsilon;
 
 pub fn run(args: &Info) -> Result<Exit> {
     let Some(model) = &args.model else { return device::list(args.json) };
     match load(model)? {
-        AnyModel::Clouds(model) => clouds(&model, args.json),
-        AnyModel::Gaussian(model) => gaussians(&model, args.json),
+        Loaded::Clouds(model) => clouds(&model, args.json),
+        Loaded::Gaussians(model) => gaussians(&model, args.json),
     }
 }
 

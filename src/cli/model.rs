@@ -4,13 +4,23 @@ use super::args::Solves;
 use super::device::place;
 use std::path::Path;
 use wgpca::clouds::{Model, Projector};
-use wgpca::io::AnyModel;
+use wgpca::gaussian;
 use wgpca::ot::Sinkhorn;
 use wgpca::{DeviceChoice, Error, Measure, Result};
 
 /// A model, of clouds in the precision of the engine's fits.
-pub fn load(path: &Path) -> Result<AnyModel<f32>> {
-    AnyModel::load(path)
+pub enum Loaded {
+    Clouds(Model<f32>),
+    Gaussians(gaussian::Model),
+}
+
+pub fn load(path: &Path) -> Result<Loaded> {
+    Ok(match wgpca::Model::load(path)? {
+        wgpca::Model::Clouds32(model) => Loaded::Clouds(model),
+        wgpca::Model::Clouds64(model) => Loaded::Clouds(model.cast()),
+        wgpca::Model::Gaussians(model) => Loaded::Gaussians(model),
+        _ => return Err(Error::file(path, "", "it holds a model that this command does not know; update wgpca")),
+    })
 }
 
 /// The model's solves as they are asked for.

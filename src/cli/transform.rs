@@ -4,13 +4,12 @@ use super::args::{Sample, Transform};
 use super::console::Console;
 use super::device::refuse_gpu;
 use super::inputs::{read_as_gaussians, read_clouds};
-use super::model::{ask, load, projector, refuse_solves};
+use super::model::{Loaded, ask, load, projector, refuse_solves};
 use super::output::{emit, exact};
 use super::output_files;
 use super::process::{Exit, pool};
 use std::fmt::Write;
 use wgpca::Status;
-use wgpca::io::AnyModel;
 use wgpca::rng::Stream;
 use wgpca::{Measure, OutsideInterval, Projection, Result};
 
@@ -65,7 +64,7 @@ pub fn run(args: &Transform, console: Console) -> Result<Exit> {
 fn project(args: &Transform, console: Console) -> Result<Projected> {
     let pool = pool(args.threads, console)?;
     Ok(match load(&args.model)? {
-        AnyModel::Clouds(mut model) => {
+        Loaded::Clouds(mut model) => {
             ask(&mut model.sinkhorn, &args.solves)?;
             let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, console)?;
             let (mut projector, said) = projector(&model, &measures, args.device)?;
@@ -76,7 +75,7 @@ fn project(args: &Transform, console: Console) -> Result<Projected> {
             let names = measures.iter().map(Measure::name).map(String::from).collect();
             Projected { components: model.components.len(), names, rows, errors: true }
         }
-        AnyModel::Gaussian(model) => {
+        Loaded::Gaussians(model) => {
             refuse_gpu(args.device)?;
             refuse_solves(&args.solves)?;
             let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, console)?;
@@ -100,8 +99,8 @@ pub fn sample(args: &Sample, console: Console) -> Result<Exit> {
     let outside = if clamp { OutsideInterval::Clamp } else { OutsideInterval::Error };
     let mut rng = Stream::new(seed, [0; 3]);
     let (drawn, dim) = match load(&args.model)? {
-        AnyModel::Clouds(model) => (model.sample(component, time, points, outside, &mut rng)?, model.dim()),
-        AnyModel::Gaussian(model) => (model.sample(component, time, points, outside, &mut rng)?, model.dim()),
+        Loaded::Clouds(model) => (model.sample(component, time, points, outside, &mut rng)?, model.dim()),
+        Loaded::Gaussians(model) => (model.sample(component, time, points, outside, &mut rng)?, model.dim()),
     };
     match &args.output {
         Some(path) => {

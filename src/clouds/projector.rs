@@ -15,6 +15,9 @@ use crate::results::{Evaluation, Projection};
 use crate::simd::real::Real;
 use crate::status::Status;
 
+/// Points of a draw of an evaluation.
+const EVALUATION_POINTS: usize = 512;
+
 /// A model and who solves for it: what [`Model::on`] gives. A [`Model`] projects on the CPU by itself.
 pub struct Projector<'a, T> {
     model: &'a Model<T>,
@@ -41,14 +44,23 @@ impl<T: Real> Model<T> {
         self.on_cpu().score(measures)
     }
 
-    /// What every component explains of the variation of these measures, over draws of at most `points` points. Measures
-    /// of equal weights count as samples: they are drawn from without replacement, halves against halves. Where weights
-    /// differ the measure is what is meant, and draws are with replacement. The seed of the draws is [`Model::seed`].
+    /// What every component explains of the variation of these measures, over draws of at most 512 points;
+    /// [`Model::evaluate_with`] takes another number. Measures of equal weights count as samples: they are drawn from without
+    /// replacement, halves against halves. Where weights differ the measure is what is meant, and draws are with replacement. The
+    /// seed of the draws is [`Model::seed`].
     ///
     /// # Errors
-    /// As [`Model::transform`], and [`Error::Parameter`] for fewer than two points.
-    pub fn evaluate(&self, measures: &[Measure], points: usize) -> Result<Evaluation> {
-        self.on_cpu().evaluate(measures, points)
+    /// As [`Model::transform`].
+    pub fn evaluate(&self, measures: &[Measure]) -> Result<Evaluation> {
+        self.on_cpu().evaluate(measures)
+    }
+
+    /// [`Model::evaluate`] over draws of at most `points` points.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Parameter`] for fewer than two points.
+    pub fn evaluate_with(&self, measures: &[Measure], points: usize) -> Result<Evaluation> {
+        self.on_cpu().evaluate_with(measures, points)
     }
 
     pub(crate) fn on_cpu(&self) -> Projector<'_, T> {
@@ -110,7 +122,15 @@ impl<'a, T: Real> Projector<'a, T> {
     ///
     /// # Errors
     /// As there, and [`Error::Device`] if a device fails.
-    pub fn evaluate(&mut self, measures: &[Measure], points: usize) -> Result<Evaluation> {
+    pub fn evaluate(&mut self, measures: &[Measure]) -> Result<Evaluation> {
+        self.evaluate_with(measures, EVALUATION_POINTS)
+    }
+
+    /// [`Projector::evaluate`] over draws of at most `points` points.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Parameter`] for fewer than two points.
+    pub fn evaluate_with(&mut self, measures: &[Measure], points: usize) -> Result<Evaluation> {
         if points < 2 {
             return Err(Error::parameter("points", "an evaluation needs at least 2"));
         }

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::measure::Measure;
 use readers::inputs::Input;
 
-pub use models::{AnyModel, CHECKPOINT_FILE, CheckpointFacts, CheckpointLock};
+pub use models::{CHECKPOINT_FILE, CheckpointFacts, CheckpointLock};
 pub use readers::columns::Columns;
 pub use readers::format::Format;
 pub use readers::gaussians::{GaussianFiles, read_gaussians, read_matrix, read_weights};

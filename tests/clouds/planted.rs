@@ -145,7 +145,7 @@ impl Planted {
         let length = slope(&c.times, &self.times).abs() / self.speed;
         assert!((length - 1.0).abs() < 0.05, "a time unit is {length} arc lengths");
         // What is left, as a share of the variation.
-        let e = Pool::new(2).unwrap().run(|| model.evaluate(&self.fresh, 512)).unwrap();
+        let e = Pool::new(2).unwrap().run(|| model.evaluate(&self.fresh)).unwrap();
         let share = |e: &Evaluation| (e.components[0].explained.unwrap(), e.components[0].explained_se.unwrap());
         let shares = [(c.costs.explained.unwrap(), c.costs.explained_se.unwrap()), share(&e)];
         println!("correlation {r:.5}, length {length:.4}, explained {shares:.4?}");
@@ -154,7 +154,7 @@ impl Planted {
         assert!((share(&e).0 - (1.0 - e.components[0].cost / e.variation)).abs() < 1e-12);
         assert_eq!((e.points, e.weighted, e.unconverged), ((512, 512), 0, 0));
         // With few points there is more noise, and the share stays.
-        let few = Pool::new(2).unwrap().run(|| model.evaluate(&self.fresh, 128)).unwrap();
+        let few = Pool::new(2).unwrap().run(|| model.evaluate_with(&self.fresh, 128)).unwrap();
         assert!(few.noise_floor > 1.5 * e.noise_floor && few.variation > few.components[0].cost);
         assert!((share(&few).0 - share(&e).0).abs() < 0.05, "{:?}", share(&few));
         assert!(c.report.warnings.is_empty(), "{:?}", c.report.warnings);
@@ -162,7 +162,7 @@ impl Planted {
         let d = model.dim();
         let small: Vec<Measure> =
             self.fresh.iter().map(|m| measure(m.name(), m.points()[..256 * d].to_vec(), d)).collect();
-        let small = Pool::new(2).unwrap().run(|| model.evaluate(&small, 512)).unwrap();
+        let small = Pool::new(2).unwrap().run(|| model.evaluate(&small)).unwrap();
         assert_eq!(small.points, (128, 128));
         println!("explained {:.3?}, 128 points {:.3?}, of 256 {:.3?}", share(&e), share(&few), share(&small));
         assert!((share(&small).0 - share(&e).0).abs() < 0.05, "{:?}", share(&small));

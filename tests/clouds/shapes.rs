@@ -2,8 +2,8 @@
 //! convergence reached. The clouds do not belong to the repository; without them the test says that it skips.
 
 use std::path::PathBuf;
-use wgpca::OutsideInterval;
 use wgpca::Evaluation;
+use wgpca::OutsideInterval;
 use wgpca::clouds::{Model, Settings, fit};
 use wgpca::ot::{DivergenceSolver, Points, Sinkhorn};
 use wgpca::rng::Stream;
@@ -72,7 +72,7 @@ fn held_out(settings: &Settings, [train, test]: &[Vec<Measure>; 2]) -> (Model<f3
     let pool = Pool::new(0).unwrap();
     let model = fit::<f32>(train, settings, &pool).unwrap();
     let costs = pool.run(|| (0..settings.components).map(|k| cost(&model, k, test)).collect());
-    let evaluation = pool.run(|| model.evaluate(test, POINTS)).unwrap();
+    let evaluation = pool.run(|| model.evaluate_with(test, POINTS)).unwrap();
     (model, costs, evaluation)
 }
 
@@ -91,9 +91,13 @@ fn check(name: &str, bounds: &[f64]) {
     }
     assert!(trained[0] <= start[0]);
     for (c, held_out) in model.components.iter().zip(&evaluation.components) {
-        assert!(c.cost.is_finite() && c.explained.unwrap() > 2.0 * c.explained_se.unwrap() && c.unconverged < 0.01);
+        assert!(
+            c.costs.cost.is_finite()
+                && c.costs.explained.unwrap() > 2.0 * c.costs.explained_se.unwrap()
+                && c.report.unconverged < 0.01
+        );
         // Other points of the same measures: nearly the share of those that were fitted.
-        assert!((held_out.explained.unwrap() - c.explained.unwrap()).abs() < 0.1);
+        assert!((held_out.explained.unwrap() - c.costs.explained.unwrap()).abs() < 0.1);
     }
     let (together, alone) = (evaluation.components[1].together.unwrap(), evaluation.components[0].explained.unwrap());
     assert!(together > alone);

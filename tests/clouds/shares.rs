@@ -12,7 +12,7 @@ fn rounds(world: &World, rounds: u32, size: usize, points: usize) -> Vec<Evaluat
     let pool = Pool::new(2).unwrap();
     let one = |r: u32| {
         let model = world.model(u64::from(r));
-        pool.run(|| model.evaluate(&world.sample(size, &mut stream(31, r)), points)).unwrap()
+        pool.run(|| model.evaluate_with(&world.sample(size, &mut stream(31, r)), points)).unwrap()
     };
     (0..rounds).map(one).collect()
 }
@@ -97,7 +97,7 @@ fn a_whole_share_is_no_more_than_whole_and_one_repeated_point_changes_nothing() 
 
     let twice = |m: &Measure| measure(m.name(), [m.points(), &m.points()[..2]].concat(), 2);
     let repeated: Vec<Measure> = measures.iter().map(twice).collect();
-    let [plain, other] = [&measures, &repeated].map(|m| pool.run(|| model.evaluate(m, 512)).unwrap());
+    let [plain, other] = [&measures, &repeated].map(|m| pool.run(|| model.evaluate(m)).unwrap());
     let (a, b) = (&plain.components[0], &other.components[0]);
     assert_eq!((plain.points, other.points, other.weighted), ((300, 300), (300, 300), 0));
     let close = |x: f64, y: f64, se: f64| assert!((x - y).abs() < 3.0 * se, "{x} and {y}, error {se}");
@@ -107,7 +107,7 @@ fn a_whole_share_is_no_more_than_whole_and_one_repeated_point_changes_nothing() 
     // Another seed, other draws.
     let mut reseeded = model.clone();
     reseeded.seed = 1;
-    let third = pool.run(|| reseeded.evaluate(&measures, 512)).unwrap();
+    let third = pool.run(|| reseeded.evaluate_with(&measures, 512)).unwrap();
     assert_ne!(third.variation, plain.variation);
     close(third.variation, plain.variation, 2.0 * plain.variation_se);
 }
@@ -139,7 +139,7 @@ fn weighted_measures_are_drawn_with_replacement() {
     };
     let measures: Vec<Measure> = world.sample(40, &mut stream(35, 2)).iter().map(weighted).collect();
     let model = world.model(0);
-    let e = model.evaluate(&measures, 128).unwrap();
+    let e = model.evaluate_with(&measures, 128).unwrap();
     assert_eq!((e.points, e.weighted), ((128, 128), 6));
     assert!(e.components[0].explained.is_some());
     assert!(model.transform(&measures).unwrap().iter().flatten().all(|p| p.time_se.is_none()));

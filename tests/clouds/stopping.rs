@@ -109,7 +109,7 @@ fn projections_and_evaluations_stop() {
     let times = projector.transform(&data).unwrap();
     cancel.cancel();
     assert!(matches!(projector.transform(&data), Err(Error::Cancelled)));
-    assert!(matches!(projector.evaluate(&data, 64), Err(Error::Cancelled)));
+    assert!(matches!(projector.evaluate_with(&data, 64), Err(Error::Cancelled)));
     assert!(matches!(projector.score(&data), Err(Error::Cancelled)));
     projector.cancel_by(&Cancel::new());
     assert_eq!(projector.transform(&data).unwrap(), times);

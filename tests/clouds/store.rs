@@ -6,7 +6,7 @@ use std::path::Path;
 use wgpca::OutsideInterval;
 use wgpca::clouds::{Event, Fit, Model, Settings, Start, fit};
 use wgpca::gaussian::{self, Gaussians};
-use wgpca::io::{AnyModel, CHECKPOINT_FILE, CheckpointFacts};
+use wgpca::io::{CHECKPOINT_FILE, CheckpointFacts};
 use wgpca::rng::Stream;
 use wgpca::{Error, Measure, Pool};
 
@@ -321,16 +321,53 @@ fn kinds_of_models_are_told_apart() {
     let (gaussian_model, cloud_model) = (gaussian_model(false), model::<f32>());
     gaussian_model.save(&g).unwrap();
     cloud_model.save(&c).unwrap();
-    assert_eq!(AnyModel::load(&g).unwrap(), AnyModel::<f32>::Gaussian(gaussian_model));
-    assert_eq!(AnyModel::load(&c).unwrap(), AnyModel::Clouds(cloud_model));
+    assert_eq!(wgpca::Model::load(&g).unwrap(), wgpca::Model::Gaussians(gaussian_model));
+    assert_eq!(wgpca::Model::load(&c).unwrap(), wgpca::Model::Clouds32(cloud_model));
     let said = |error: Error| error.to_string();
     let text = said(Model::<f32>::load(&g).unwrap_err());
     assert!(text.contains("g.safetensors") && text.contains("it holds a model of Gaussians, not a model"), "{text}");
     let text = said(gaussian::Model::load(&c).unwrap_err());
     assert!(text.contains("it holds a model, not a model of Gaussians"), "{text}");
     rewrite(&g, |d| d["kind"] = "checkpoint".into());
-    let text = said(AnyModel::<f32>::load(&g).unwrap_err());
+    let text = said(wgpca::Model::load(&g).unwrap_err());
     assert!(text.contains("it holds a checkpoint, not a model"), "{text}");
+}
+
+/// The handle is the model in it: the same bytes, the same numbers, in the precision of the fit.
+#[test]
+fn a_handle_is_the_model_in_it() {
+    fn check<T: wgpca::Real>(own: &Model<T>, handle: wgpca::Model) {
+        let again = wgpca::Model::from_bytes(&handle.to_bytes().unwrap()).unwrap();
+        assert_eq!(again, handle);
+        assert_eq!(again.to_bytes().unwrap(), own.to_bytes().unwrap());
+        assert_eq!(Model::<T>::from_bytes(&own.to_bytes().unwrap()).unwrap(), *own);
+        assert_eq!((again.kind(), again.dim(), again.components(), again.names()), ("clouds", 2, 2, &own.names[..]));
+        let c = &own.components[1];
+        assert_eq!((again.interval(2).unwrap(), again.times(2).unwrap()), (c.interval, &c.times[..]));
+        assert_eq!((again.residuals(2).unwrap(), again.cost(2).unwrap()), (&c.residuals[..], c.costs.cost));
+        assert_eq!((again.explained(2).unwrap(), again.status()), (c.costs.explained, wgpca::Status::Completed));
+        assert!(again.interval(0).is_err() && again.times(3).is_err());
+        let (data, rng) = (measures(), || Stream::new(4, [0; 3]));
+        assert_eq!(again.transform(&data).unwrap(), own.transform(&data).unwrap());
+        assert_eq!(again.score(&data[..2]).unwrap(), own.score(&data[..2]).unwrap());
+        assert_eq!(again.evaluate(&data).unwrap(), own.evaluate(&data).unwrap());
+        let (time, clamp) = (1e9, OutsideInterval::Clamp);
+        assert!(matches!(again.sample(1, time, 5, OutsideInterval::Error, &mut rng()), Err(Error::Time { .. })));
+        assert_eq!(again.sample(1, time, 5, clamp, &mut rng()).ok(), own.sample(1, time, 5, clamp, &mut rng()).ok());
+        let points = own.inverse_transform(1, c.times[0], clamp).ok().map(wgpca::Distribution::Points);
+        assert_eq!(again.inverse_transform(1, c.times[0], clamp).ok(), points);
+        let set = Gaussians::from_measures(&data).unwrap();
+        assert!(again.transform(&set).unwrap_err().to_string().contains("the model is one of clouds"));
+    }
+    let (narrow, wide) = (model::<f32>(), model::<f64>());
+    check(&narrow, narrow.clone().into());
+    check(&wide, wide.clone().into());
+    let own = gaussian_model(true);
+    let handle = wgpca::Model::from_bytes(&own.to_bytes().unwrap()).unwrap();
+    assert_eq!(handle, wgpca::Model::from(own));
+    let error = handle.transform(&measures()).unwrap_err().to_string();
+    assert!(error.contains("the model is one of Gaussians"), "{error}");
+    assert!(wgpca::Model::from_bytes(b"no model").is_err());
 }
 
 /// Whatever happens to a file, reading it, and using what could be read, ends in a result or an error of one line.
@@ -341,7 +378,7 @@ fn damaged_models_of_gaussians_are_refused() {
     gaussian_model(true).save(&path).unwrap();
     let whole = fs::read(&path).unwrap();
     let refused = |what: &str| {
-        let error = AnyModel::<f32>::load(&path).unwrap_err();
+        let error = wgpca::Model::load(&path).unwrap_err();
         assert!(matches!(error, Error::File { .. }), "{error:?}");
         let text = error.to_string();
         assert!(text.contains("g.safetensors") && text.contains(what) && !text.contains('\n'), "{text}");
@@ -385,10 +422,9 @@ fn damaged_models_of_gaussians_are_refused() {
         let place = (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % bytes.len();
         bytes[place] ^= 1 << (k % 8);
         fs::write(&path, &bytes).unwrap();
-        match AnyModel::<f32>::load(&path) {
+        match wgpca::Model::load(&path) {
             Err(e) => assert!(!e.to_string().contains('\n')),
-            Ok(AnyModel::Clouds(_)) => panic!("a model of clouds"),
-            Ok(AnyModel::Gaussian(model)) => {
+            Ok(wgpca::Model::Gaussians(model)) => {
                 usable += 1;
                 let used = (
                     model.transform(&set),
@@ -397,6 +433,7 @@ fn damaged_models_of_gaussians_are_refused() {
                 );
                 drop(used);
             }
+            Ok(other) => panic!("a model of {}", other.kind()),
         }
     }
     assert!(usable > 30, "{usable}");

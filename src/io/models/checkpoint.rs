@@ -1,6 +1,6 @@
 //! Checkpoints: where a fit stands, so that it goes on as if it had never stopped.
 
-use super::model::component_fault;
+use super::cloud_model::component_fault;
 use super::tensors::{Arrays, File, Slot, read, refused, write};
 use crate::clouds::{FinishedStart, Fit, FitProgress, Settings, Snapshot, State, Training};
 use crate::error::{Error, Result};

@@ -5,13 +5,12 @@
 //! What is to be saved is read back from its bytes before it takes its name: a file that is there is never replaced by one that
 //! cannot be read.
 
-mod any;
 mod checkpoint;
-mod gaussian;
+mod cloud_model;
+mod gaussian_model;
+mod handle;
 mod lock;
-mod model;
 mod tensors;
 
-pub use any::AnyModel;
 pub use checkpoint::{CHECKPOINT_FILE, CheckpointFacts};
 pub use lock::CheckpointLock;

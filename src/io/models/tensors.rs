@@ -49,10 +49,20 @@ pub(crate) fn write<T: Real, C: Serialize + DeserializeOwned + Arrays<T>>(
     facts: &Value,
     content: &mut C,
 ) -> Result<()> {
+    write_atomic(path, &to_bytes::<T, C>(path, kind, facts, content)?)
+}
+
+/// What [`write`] writes.
+pub(crate) fn to_bytes<T: Real, C: Serialize + DeserializeOwned + Arrays<T>>(
+    path: &Path,
+    kind: &str,
+    facts: &Value,
+    content: &mut C,
+) -> Result<Vec<u8>> {
     let bytes = encode(path, kind, facts, content)?;
     let again = File::parse(path, kind, Cow::Borrowed(&bytes)).and_then(|file| file.content::<T, C>(kind));
     match again.and_then(|(mut again, _)| encode(path, kind, facts, &mut again)) {
-        Ok(same) if same == bytes => write_atomic(path, &bytes),
+        Ok(same) if same == bytes => Ok(bytes),
         Ok(_) => Err(refused(path, "a number in it, infinite or NaN, cannot be read back")),
         Err(Error::File { problem, .. }) => Err(refused(path, format!("it cannot be read back: {problem}"))),
         Err(other) => Err(other),
@@ -123,7 +133,7 @@ impl<'a> File<'a> {
     }
 
     /// The bytes of a file.
-    fn parse(path: &'a Path, wanted: &str, bytes: Cow<'a, [u8]>) -> Result<Self> {
+    pub fn parse(path: &'a Path, wanted: &str, bytes: Cow<'a, [u8]>) -> Result<Self> {
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(path, wanted, &e))?;
         let Some(text) = header.metadata().as_ref().and_then(|m| m.get("wgpca")) else {
             return Err(broken(path, wanted, &"it has no wgpca metadata"));
@@ -148,6 +158,11 @@ impl<'a> File<'a> {
     /// What the file says it holds.
     pub fn kind(&self) -> &str {
         self.document["kind"].as_str().unwrap_or("?")
+    }
+
+    /// The precision of what it holds: `f32` or `f64`.
+    pub fn precision(&self) -> &str {
+        self.document["dtype"].as_str().unwrap_or("?")
     }
 
     /// An error that says that it holds something else.

@@ -123,7 +123,7 @@ fn check<T: Real>(model: &Model<T>, measures: &[Measure], what: &str) {
         }
     }
     let few = &measures[..measures.len().min(20)];
-    let e = model.evaluate(few, 64).unwrap();
+    let e = model.evaluate_with(few, 64).unwrap();
     assert!(e.components.iter().all(|c| c.cost.is_finite()), "{what}: {e:?}");
     for (k, c) in model.components.iter().enumerate() {
         let last = c.times.iter().fold(0.0, |a: f64, t| a.max(t.abs()));

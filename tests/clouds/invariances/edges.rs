@@ -91,7 +91,7 @@ fn a_constant_cloud_sizes_and_weights() {
         check_finite(c);
         println!("{:.3?} {:.3?} {:?}", c.times, c.residuals, c.report.warnings);
     }
-    let e = model.evaluate(&measures, 200).unwrap();
+    let e = model.evaluate_with(&measures, 200).unwrap();
     // Two of five; the weighted ones and the one place are drawn with replacement.
     assert_eq!((e.points, e.weighted), ((2, 200), 3));
     let costs = e.components.iter().flat_map(|c| [c.cost, c.cost_se]);

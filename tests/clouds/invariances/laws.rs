@@ -129,12 +129,12 @@ fn number_of_threads_changes_nothing() {
     let settings = Settings { components: 2, starts: vec![Start::Tangent(1), Start::Random], ..small() };
     let on = |threads: usize| fit::<f32>(measures, &settings, &Pool::new(threads).unwrap()).unwrap();
     let one = on(1);
-    let (transformed, evaluated) = (one.transform(measures).unwrap(), one.evaluate(measures, 100).unwrap());
+    let (transformed, evaluated) = (one.transform(measures).unwrap(), one.evaluate_with(measures, 100).unwrap());
     for threads in [2, 3] {
         assert_eq!(on(threads), one, "{threads} threads");
         let pool = Pool::new(threads).unwrap();
         assert_eq!(pool.run(|| one.transform(measures)).unwrap(), transformed);
-        assert_eq!(pool.run(|| one.evaluate(measures, 100)).unwrap(), evaluated);
+        assert_eq!(pool.run(|| one.evaluate_with(measures, 100)).unwrap(), evaluated);
     }
 }
 

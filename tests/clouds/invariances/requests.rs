@@ -34,10 +34,7 @@ fn samples_are_in_the_units_of_the_data() {
     let measure = model.inverse_transform(1, t, OutsideInterval::Error).unwrap();
     assert_eq!(measure.len(), model.projection_points);
     let projection = model.transform(&[measure]).unwrap()[0][0];
-    assert!(
-        (projection.time - t).abs() < 0.02 && projection.residual < 1e-2,
-        "{projection:?} {t}"
-    );
+    assert!((projection.time - t).abs() < 0.02 && projection.residual < 1e-2, "{projection:?} {t}");
     assert!(model.sample(1, t, 0, OutsideInterval::Error, &mut Stream::new(9, [0; 3])).unwrap().is_empty());
 }
 
@@ -103,7 +100,7 @@ fn measures_that_a_model_cannot_take() {
     assert!(matches!(model.score(&[line]), Err(Error::Points { .. })));
     let huge = measure("huge", vec![1e300, 0.0], 2);
     assert!(matches!(model.transform(&[huge]), Err(Error::Points { .. })));
-    assert!(matches!(model.evaluate(&measures, 1), Err(Error::Parameter { name: "points", .. })));
+    assert!(matches!(model.evaluate_with(&measures, 1), Err(Error::Parameter { name: "points", .. })));
     let pool = Pool::new(1).unwrap();
     assert!(matches!(fit::<f32>(&[], &small(), &pool), Err(Error::Parameter { name: "measures", .. })));
     assert!(matches!(fit::<f32>(&measures[..1], &small(), &pool), Err(Error::Parameter { name: "measures", .. })));

@@ -1,10 +1,12 @@
 //! Model files.
 
-use super::tensors::{Arrays, File, Slot, refused, write};
+use super::tensors::{Arrays, File, Slot, refused, to_bytes};
 use crate::clouds::{Component, Geodesic, Model};
 use crate::error::{Error, Result};
+use crate::io::write::write_atomic;
 use crate::simd::real::Real;
 use serde_json::json;
+use std::borrow::Cow;
 use std::path::Path;
 
 impl<T> Arrays<T> for Geodesic<T> {
@@ -39,11 +41,23 @@ impl<T: Real> Model<T> {
     /// [`Error::Io`] if the file cannot be written, [`Error::File`] if a number of the model is infinite or NaN where it must not
     /// be, or the model does not fit together.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        write_atomic(path.as_ref(), &self.bytes(path.as_ref())?)
+    }
+
+    /// The bytes of the file that [`Model::save`] would write.
+    ///
+    /// # Errors
+    /// As [`Model::save`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.bytes(Path::new("model"))
+    }
+
+    fn bytes(&self, path: &Path) -> Result<Vec<u8>> {
         if let Some(problem) = self.fault() {
-            return Err(refused(path.as_ref(), problem));
+            return Err(refused(path, problem));
         }
         let facts = json!({ "dim": self.dim(), "epsilon_rule": "scale * E|y - y'|^2 over the points of the measure" });
-        write::<T, _>(path.as_ref(), KIND, &facts, &mut self.clone())
+        to_bytes::<T, _>(path, KIND, &facts, &mut self.clone())
     }
 
     /// Reads a model. In the precision in which it was saved it is the same model: [`Model::transform`] gives the same
@@ -54,6 +68,15 @@ impl<T: Real> Model<T> {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Model::from_file(path, File::open(path, KIND)?)
+    }
+
+    /// Reads a model from the bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let path = Path::new("model");
+        Model::from_file(path, File::parse(path, KIND, Cow::Borrowed(bytes))?)
     }
 
     pub(crate) fn from_file(path: &Path, file: File<'_>) -> Result<Self> {

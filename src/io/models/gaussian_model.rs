@@ -1,9 +1,11 @@
 //! Model files of Gaussians. All numbers are f64.
 
-use super::tensors::{Arrays, File, Slot, refused, write};
+use super::tensors::{Arrays, File, Slot, refused, to_bytes};
 use crate::error::{Error, Result};
 use crate::gaussian::{Barycentre, Component, Model};
+use crate::io::write::write_atomic;
 use serde_json::json;
+use std::borrow::Cow;
 use std::path::Path;
 
 impl Arrays<f64> for Component {
@@ -45,10 +47,22 @@ impl Model {
     /// [`Error::Io`] if the file cannot be written, [`Error::File`] if a number of the model is infinite or NaN where it must not
     /// be, or the model does not fit together.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        write_atomic(path.as_ref(), &self.bytes(path.as_ref())?)
+    }
+
+    /// The bytes of the file that [`Model::save`] would write.
+    ///
+    /// # Errors
+    /// As [`Model::save`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.bytes(Path::new("model"))
+    }
+
+    fn bytes(&self, path: &Path) -> Result<Vec<u8>> {
         if let Some(problem) = self.fault() {
-            return Err(refused(path.as_ref(), problem));
+            return Err(refused(path, problem));
         }
-        write::<f64, _>(path.as_ref(), KIND, &json!({ "dim": self.dim() }), &mut self.clone())
+        to_bytes::<f64, _>(path, KIND, &json!({ "dim": self.dim() }), &mut self.clone())
     }
 
     /// Reads a model: the same model to the last bit.
@@ -59,6 +73,15 @@ impl Model {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Model::from_file(path, File::open(path, KIND)?)
+    }
+
+    /// Reads a model from the bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let path = Path::new("model");
+        Model::from_file(path, File::parse(path, KIND, Cow::Borrowed(bytes))?)
     }
 
     pub(crate) fn from_file(path: &Path, file: File<'_>) -> Result<Self> {
