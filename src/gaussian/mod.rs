@@ -9,6 +9,21 @@
 //! decomposition), for a line the best time is a one-dimensional global search; what is left is minimised over (A, K) by
 //! L-BFGS from several starts ([`fit`]). It is never worse than tangent PCA, which is the first start.
 //!
+//! # Where it is
+//!
+//! | step (paper, Section 3; `docs/derivations.md`, D10) | file |
+//! | --- | --- |
+//! | Bures–Wasserstein geometry, Otto's fibration π(A) = AAᵀ | `geometry::bures`, `geometry::coordinates`, `geometry::curvature` |
+//! | geodesics as lines A + tX in the lift, their interval | `geometry::geodesic` |
+//! | measures in a common frame, degenerate ones made regular | `preprocess` |
+//! | barycentre, tangent PCA there | `barycentre`, `tangent` |
+//! | min over t of W₂²(μ(t), N(m_i, Σ_i)), globally | `project::time_search`, in the plane `project::planar` |
+//! | F(A, K) with rotations and times eliminated, and its gradient | `search::objective` |
+//! | starts: tangent directions, pairs of measures, random lines | `search::initialization` |
+//! | variables: any line; lines across, or through a point and orthogonal to earlier ones | `search::parametrization` |
+//! | L-BFGS from a start; the search over all starts | `search::local_search`, `search::multistart` |
+//! | the components in turn; unit speed, sign, costs, warnings | `fit`, `finish` |
+//!
 //! # Conventions
 //!
 //! Matrices are row-major slices of d · d numbers. Distances, times and scores are lengths in the units of the data,

@@ -486,7 +486,7 @@ fn a_checkpoint_knows_its_measures() {
 /// Models that the version of format 1.0 wrote, and what it printed of them: times and residuals of a cloud of twelve points, a sample.
 #[test]
 fn models_of_format_1_0_are_read() {
-    let file = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpca/format_1_0").join(name);
+    let file = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clouds/format_1_0").join(name);
     let model = Model::<f32>::load(file("clouds.safetensors")).unwrap();
     let c = &model.components[0];
     assert!(

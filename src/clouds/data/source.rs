@@ -262,7 +262,7 @@ mod tests {
         for (share, &w) in shares.iter().zip(source.points.weights()) {
             assert!((share - w).abs() <= 5.0 * (w / (m as f64 * rounds as f64)).sqrt(), "{share} for {w}");
         }
-        assert!(errors[0] < 0.1 * errors[1], "mean square errors {errors:?}");
+        assert!(errors[0] < 0.15 * errors[1], "mean square errors {errors:?}");
     }
 
     fn source(measure: &Measure) -> Source<f64> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod constraint;
+pub(crate) mod measure_batch;
 pub(crate) mod state;
 pub(crate) mod step;
 pub(crate) mod trainer;

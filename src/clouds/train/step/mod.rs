@@ -1,19 +1,21 @@
-//! The loss of one step and its gradient (Algorithm 1, lines 4–7; D6–D8).
+//! One step on the CPU: the loss and its gradient (Algorithm 1, lines 4 to 7; D6 to D8).
+//!
+//! `draw` (line 4), `forward`, `interval` (line 5), `solve` (lines 6 and 7), `terms` and `backward`; line 8 is
+//! [`State::update`]. The step on a GPU has the same stages (`cuda::trainer`).
 
-use super::batch::BatchChunk;
-use super::batch::Earlier;
+use super::batch::{BatchChunk, Earlier};
 use super::constraint::Constraint;
+use super::measure_batch::{MeasureBatch, along};
 use super::state::{Gradient, State, Visit};
 use super::visits::Visits;
 use crate::cancel::Cancel;
 use crate::clouds::data::dataset::Data;
-use crate::clouds::geodesic::chunk::{Chunk, chunks, sum_gradients};
+use crate::clouds::geodesic::chunk::{chunks, sum_gradients};
 use crate::clouds::geodesic::interval::{End, Interval};
 use crate::clouds::geodesic::networks::Architecture;
 use crate::clouds::geodesic::spectrum::Extreme;
 use crate::clouds::settings::{Sampling, Settings};
 use crate::nn::Jets;
-use crate::ot::{DivergenceProblem, DivergenceWorkspace, Init, Points, Report};
 use crate::pool::{for_each, join, parallel};
 use crate::rng::{Stream, StreamId, lattice_normals};
 use crate::simd::real::Real;
@@ -21,26 +23,6 @@ use crate::status::Status;
 
 /// A time is taken to stay where it is if it lies within this part of the last interval.
 const SURE_FRACTION: f64 = 0.8;
-
-/// One measure of a step.
-#[derive(Clone, Debug)]
-pub(crate) struct MeasureBatch<T> {
-    pub index: usize,
-    /// What the measure counts for in the step: the sum over all visits is that over the measures by their weights, in expectation.
-    pub share: f64,
-    pub y: Points<T>,
-    pub z: Points<T>,
-    pub epsilon: f64,
-    pub time: f64,
-    pub end: Option<End>,
-    /// The solve at `time` is done.
-    solved: bool,
-    pub gradient: Vec<T>,
-    solver: DivergenceWorkspace<T>,
-    pub report: Report,
-    pub value: f64,
-    pub along: f64,
-}
 
 /// What a step saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,24 +74,9 @@ impl<T: Real> CpuTrainer<T> {
     pub fn new(architecture: &Architecture, settings: &Settings, weights: &[f64], earlier: usize) -> Self {
         let (m, d) = (settings.batch, architecture.dim());
         let visits = Visits::new(weights, settings.measures);
-        let slot = || MeasureBatch {
-            index: 0,
-            share: 1.0 / visits.len() as f64,
-            y: Points::buffer(m, d),
-            z: Points::buffer(m, d),
-            epsilon: 1.0,
-            time: 0.0,
-            end: None,
-            solved: false,
-            gradient: vec![T::ZERO; m * d],
-            solver: DivergenceWorkspace::default(),
-            report: Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 },
-            value: 0.0,
-            along: 0.0,
-        };
         CpuTrainer {
             works: chunks(architecture, m).into_iter().map(|c| BatchChunk::new(c, earlier)).collect(),
-            slots: (0..visits.len()).map(|_| slot()).collect(),
+            slots: (0..visits.len()).map(|_| MeasureBatch::new(m, d, visits.len())).collect(),
             gradient: Gradient::new(architecture, weights.len(), visits.len()),
             constraint: Constraint::new(earlier),
             into: [0.0; 2],
@@ -170,42 +137,66 @@ impl<T: Real> CpuTrainer<T> {
         settings: &Settings,
         value: bool,
     ) -> StepOutcome {
-        let geodesic = &state.geodesic;
-        let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
+        let ahead = self.plan_ahead(state);
+        self.forward(state, earlier, settings, ahead);
+        if ahead {
+            self.solve_ahead(state, settings, value);
+        }
+        let interval = self.interval(settings); // Line 5.
+        self.solve(&interval, settings, value); // Lines 6 and 7.
+        self.terms(state, earlier, &interval, settings); // The gradient in the times; I and O (D8).
+        self.backward(state, settings); // The gradient in the parameters (D3, D6).
+        self.outcome(&interval, value)
+    }
 
-        // A time well inside the last interval is hardly ever clipped: its solve need not wait for this interval, and keeps
-        // company with the Hessians. On one worker those are cheaper right after the forward pass.
+    /// Marks the measures whose solve need not wait for the interval of this batch: their time is well inside the last one, so that
+    /// it is hardly ever clipped. Their solves run beside the Hessians. One thread has nothing to win by that: there Hessians are
+    /// cheaper right after the forward pass.
+    fn plan_ahead(&mut self, state: &State<T>) -> bool {
         let sure = |t: f64| parallel() && SURE_FRACTION * self.last.0 < t && t < SURE_FRACTION * self.last.1;
         for slot in &mut self.slots {
             slot.time = state.times[slot.index];
             slot.solved = sure(slot.time);
         }
-        let ahead = self.slots.iter().any(|slot| slot.solved);
-        // u_k = φ(x_k), v_k = ∇f(u_k), the Hessians and their extreme eigenvalues.
-        let spectrum =
-            |work: &mut BatchChunk<T>| work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
+        self.slots.iter().any(|slot| slot.solved)
+    }
+
+    /// u_k = φ(x_k), v_k = ∇f(u_k), and unless solves come between, the extreme eigenvalues of the Hessians of f (D1, D2).
+    fn forward(&mut self, state: &State<T>, earlier: &[Earlier<T>], settings: &Settings, ahead: bool) {
+        let geodesic = &state.geodesic;
         for_each(&mut self.works, true, |_, work| {
             work.forward(geodesic, earlier);
             if !ahead {
-                spectrum(work);
+                work.spectrum.find(&mut work.chunk, geodesic, settings.through_eigenvalue);
             }
         });
-        if ahead {
-            let CpuTrainer { works, slots, .. } = self;
-            slots.iter_mut().filter(|slot| slot.solved).for_each(|slot| slot.place(works));
-            let solve = |_, slot: &mut MeasureBatch<T>| {
-                if slot.solved {
-                    slot.solve(settings, value);
-                }
-            };
-            join(true, || for_each(slots, true, solve), || for_each(works, true, |_, work| spectrum(work)));
-        }
-        // Line 5: the interval of the batch, and t' inside it.
+    }
+
+    /// The marked solves, at times that are not clipped yet, beside the eigenvalues.
+    fn solve_ahead(&mut self, state: &State<T>, settings: &Settings, value: bool) {
+        let CpuTrainer { works, slots, .. } = self;
+        slots.iter_mut().filter(|slot| slot.solved).for_each(|slot| slot.place(works));
+        let solve = |_, slot: &mut MeasureBatch<T>| {
+            if slot.solved {
+                slot.solve(settings, value);
+            }
+        };
+        let spectrum = |_, work: &mut BatchChunk<T>| {
+            work.spectrum.find(&mut work.chunk, &state.geodesic, settings.through_eigenvalue);
+        };
+        join(true, || for_each(slots, true, solve), || for_each(works, true, spectrum));
+    }
+
+    /// The interval of the batch.
+    fn interval(&mut self, settings: &Settings) -> Interval {
         let (low, high) = extremes(&self.works);
         let interval = Interval::new(low.value, high.value, settings.margin);
-        let mut finite = low.value.is_finite() && high.value.is_finite();
         self.last = interval.ends();
-        // Lines 6 and 7: z_k = u_k + t' v_k, and G = ∂S_ε(z, y)/∂z (D5).
+        interval
+    }
+
+    /// t' inside the interval, z_k = u_k + t' v_k, and G = ∂S_ε(z, y)/∂z (D5).
+    fn solve(&mut self, interval: &Interval, settings: &Settings, value: bool) {
         let works = &self.works;
         for_each(&mut self.slots, true, |_, slot| {
             let time = slot.time;
@@ -216,12 +207,15 @@ impl<T: Real> CpuTrainer<T> {
             }
             slot.along = along(&slot.gradient, works);
         });
-        let speed_squared =
-            works.iter().map(|w| crate::simd::real::dot(&w.chunk.v, &w.chunk.v)).sum::<f64>() / m as f64;
+    }
 
+    /// The gradient in the times, or where a time is clipped in the eigenvalue that sets the end (D7); I and O (D8).
+    fn terms(&mut self, state: &State<T>, earlier: &[Earlier<T>], interval: &Interval, settings: &Settings) {
+        let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
+        self.gradient.speed_squared =
+            self.works.iter().map(|w| crate::simd::real::dot(&w.chunk.v, &w.chunk.v)).sum::<f64>() / m as f64;
         self.gradient.times.fill(0.0);
         self.gradient.measures.clear();
-        self.gradient.speed_squared = speed_squared;
         let [mut into_low, mut into_high] = [0.0; 2];
         let mut pull = |end: Option<End>, along: f64| match end {
             Some(End::Low) => into_high += along * interval.low_slope,
@@ -236,7 +230,7 @@ impl<T: Real> CpuTrainer<T> {
             }
         }
         if !earlier.is_empty() {
-            let times = self.constraint.measure(&mut self.works, earlier, state.meeting, &interval, settings);
+            let times = self.constraint.measure(&mut self.works, earlier, state.meeting, interval, settings);
             let n = state.times.len();
             self.gradient.times[n] = times.old;
             match times.end {
@@ -245,11 +239,16 @@ impl<T: Real> CpuTrainer<T> {
             }
         }
         self.into = [into_low, into_high];
-        self.pull_eigenvalues(state, settings);
-        self.backward(state, settings);
+    }
 
-        let Gradient { phi, f, times, .. } = &self.gradient;
-        finite &= all_finite(phi) && all_finite(f) && times.iter().all(|t| t.is_finite());
+    fn outcome(&self, interval: &Interval, value: bool) -> StepOutcome {
+        let (low, high) = extremes(&self.works);
+        let Gradient { phi, f, times, speed_squared, .. } = &self.gradient;
+        let finite = low.value.is_finite()
+            && high.value.is_finite()
+            && all_finite(phi)
+            && all_finite(f)
+            && times.iter().all(|t| t.is_finite());
         let reports = || self.slots.iter().map(|s| s.report);
         StepOutcome {
             divergence: value.then(|| self.slots.iter().map(|s| s.share * s.value).sum::<f64>()),
@@ -292,6 +291,7 @@ impl<T: Real> CpuTrainer<T> {
 
     /// Cotangents on u and v, then both networks backward.
     fn backward(&mut self, state: &State<T>, settings: &Settings) {
+        self.pull_eigenvalues(state, settings);
         let d = state.geodesic.architecture.dim();
         let CpuTrainer { works, slots, constraint, pulls, gradient, d_eigen, .. } = self;
         let (slots, pulls, constraint) = (&*slots, &*pulls, &*constraint);
@@ -358,41 +358,6 @@ pub(crate) fn extremes<T>(works: &[BatchChunk<T>]) -> (&Extreme, &Extreme) {
         }
     }
     (low, high)
-}
-
-/// Σ ⟨G_k, v_k⟩.
-fn along<T: Real>(gradient: &[T], works: &[BatchChunk<T>]) -> f64 {
-    let part = |Chunk { first, v, rows, .. }: &Chunk<T>| {
-        let d = v.len() / rows;
-        crate::simd::real::dot(&gradient[first * d..][..v.len()], v)
-    };
-    works.iter().map(|w| part(&w.chunk)).sum()
-}
-
-impl<T: Real> MeasureBatch<T> {
-    /// z_k = u_k + t' v_k.
-    fn place(&mut self, works: &[BatchChunk<T>]) {
-        let t = T::from_f64(self.time);
-        let d = self.y.dim();
-        for BatchChunk { chunk, .. } in works {
-            let z = &mut self.z.coords_mut()[chunk.first * d..][..chunk.rows * d];
-            for ((z, &u), &v) in z.iter_mut().zip(&chunk.u).zip(&chunk.v) {
-                *z = u + t * v;
-            }
-        }
-    }
-
-    fn solve(&mut self, settings: &Settings, value: bool) {
-        let (x, y, epsilon) = (&self.z, &self.y, self.epsilon);
-        let task = DivergenceProblem { x, y, epsilon, settings: &settings.sinkhorn, start: Init::Multiscale };
-        if value {
-            self.report = self.solver.all(task, &mut self.gradient);
-            let ot = self.solver.value();
-            self.value = ot.xy - 0.5 * ot.xx - 0.5 * ot.yy;
-        } else {
-            self.report = self.solver.gradient(task, &mut self.gradient);
-        }
-    }
 }
 
 #[cfg(test)]

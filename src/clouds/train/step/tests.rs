@@ -4,6 +4,7 @@ use super::*;
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::settings::Orthogonality;
 use crate::nn::{Activation, Mlp};
+use crate::ot::Points;
 use crate::ot::{Epsilon, Sinkhorn};
 use crate::test_util::{floats, golden, relative_error, taylor_slope};
 use serde_json::Value;
