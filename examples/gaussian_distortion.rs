@@ -5,10 +5,10 @@
 
 mod common;
 
-use common::figure::{Axis, BLUE, Figure, GREEN, INK, ORANGE, path};
 use common::sets::{covariance, distortion, distortion_approximated, linspace};
 use std::f64::consts::PI;
 use wgpca::gaussian::{bures_distance, linearised_distance};
+use wgpca::plot::chart::{Axis, BLUE, Chart, GREEN, INK, ORANGE};
 
 fn main() -> common::Outcome {
     println!("BW^2 / BW_lin^2 of matrices of eigenvalues a^2, b^2 a rotation by theta apart, r = (a - b)/(a + b)");
@@ -28,21 +28,19 @@ fn main() -> common::Outcome {
     }
     println!("paper: 1 - r^2 cos^2 theta + O((a-b)^4), right for r near 0; the exact ratio never falls below 1/2");
 
-    let path = path("gaussian_distortion.svg");
-    let figure = Figure::new(&path, &[900])?;
-    let mut panel = figure.panel(
-        0,
+    let mut chart = Chart::new(
+        900,
         "squared distance over its linearisation at the barycentre",
         Axis(0.0, PI, "angle θ between the matrices"),
         Axis(0.0, 1.05, "ratio"),
-    )?;
+    );
     for (r, colour) in [(0.2, GREEN), (0.5, BLUE), (0.8, ORANGE), (0.95, INK)] {
         let angles = linspace(1e-3, PI - 1e-3, 200);
         let curve = |f: fn(f64, f64) -> f64| angles.iter().map(|&t| (t, f(r, t))).collect::<Vec<_>>();
-        panel.line(&curve(distortion), colour, 4)?;
-        panel.dashed(&curve(distortion_approximated), colour, 2)?;
-        panel.text(&format!("r = {r}"), (0.06, distortion(r, 0.1) + 0.045), colour)?;
+        chart.line(&curve(distortion), colour, 4);
+        chart.dashed(&curve(distortion_approximated), colour, 2);
+        chart.text(&format!("r = {r}"), (0.06, distortion(r, 0.1) + 0.045), colour);
     }
-    panel.text("solid: exact, dashed: the paper's order r²", (0.75, 0.06), INK)?;
-    figure.finish(&path)
+    chart.text("solid: exact, dashed: the paper's order r²", (0.75, 0.06), INK);
+    common::save("gaussian_distortion.svg", &[chart])
 }

@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::figure::{Axis, BLUE, FAINT, Figure, GREY, INK, ORANGE, path};
 use common::sets::{cone, covariance, gaussians, grid, linspace};
 use wgpca::OutsideInterval;
 use wgpca::Pool;
 use wgpca::gaussian::{Settings, fit};
+use wgpca::plot::chart::{Axis, BLUE, Chart, FAINT, GREY, INK, ORANGE};
 
 fn main() -> common::Outcome {
     let deviations = grid();
@@ -37,23 +37,21 @@ fn main() -> common::Outcome {
     }
     println!("paper: the same results as linear PCA in (a, b); component 1 varies a, component 2 varies b");
 
-    let path = path("gaussian_grid.svg");
-    let figure = Figure::new(&path, &[640, 640])?;
     // Diagonal matrices are the section x = 0 of the cone, whose border is |y| = z.
-    let mut side = figure.panel(
-        0,
+    let mut side = Chart::new(
+        640,
         "in the cone of covariances, x = 0",
         Axis(-2.2, 2.2, "y = (a² − b²)/2"),
         Axis(0.0, 3.2, "z = (a² + b²)/2"),
-    )?;
-    side.area(&[(0.0, 0.0), (2.2, 2.2), (2.2, 3.2), (-2.2, 3.2), (-2.2, 2.2)], FAINT, 0.6)?;
+    );
+    side.area(&[(0.0, 0.0), (2.2, 2.2), (2.2, 3.2), (-2.2, 3.2), (-2.2, 2.2)], FAINT, 0.6);
     let seen = |sigma: &[f64]| {
         let [_, y, z] = cone(sigma);
         (y, z)
     };
-    let mut flat = figure.square(1, "as ellipses", (1.366, "a"), (1.207, "b"), 0.62)?;
+    let mut flat = Chart::square(640, "as ellipses", (1.366, "a"), (1.207, "b"), 0.62);
     for (&(a, b), sigma) in deviations.iter().zip(&matrices) {
-        flat.ellipse(sigma, (a, b), 0.035, GREY, 2)?;
+        flat.ellipse(sigma, (a, b), 0.035, GREY, 2);
     }
     for (k, (c, colour)) in model.components.iter().zip([BLUE, ORANGE]).enumerate() {
         let reach = c.times.iter().fold(0.0, |m: f64, t| m.max(t.abs())) + 0.2;
@@ -61,12 +59,12 @@ fn main() -> common::Outcome {
             .into_iter()
             .map(|t| model.inverse_transform(k + 1, t, OutsideInterval::Clamp).map(|g| g.covariance))
             .collect::<Result<_, _>>()?;
-        side.line(&curve.iter().map(|s| seen(s)).collect::<Vec<_>>(), colour, 4)?;
-        flat.line(&curve.iter().map(|s| (s[0].sqrt(), s[3].sqrt())).collect::<Vec<_>>(), colour, 4)?;
+        side.line(&curve.iter().map(|s| seen(s)).collect::<Vec<_>>(), colour, 4);
+        flat.line(&curve.iter().map(|s| (s[0].sqrt(), s[3].sqrt())).collect::<Vec<_>>(), colour, 4);
     }
-    side.dots(&matrices.iter().map(|s| seen(s)).collect::<Vec<_>>(), INK, 4)?;
-    side.text("component 1", (0.75, 1.45), BLUE)?;
-    side.text("component 2", (-1.7, 2.3), ORANGE)?;
-    side.text("singular", (1.35, 1.2), GREY)?;
-    figure.finish(&path)
+    side.dots(&matrices.iter().map(|s| seen(s)).collect::<Vec<_>>(), INK, 4.0);
+    side.text("component 1", (0.75, 1.45), BLUE);
+    side.text("component 2", (-1.7, 2.3), ORANGE);
+    side.text("singular", (1.35, 1.2), GREY);
+    common::save("gaussian_grid.svg", &[side, flat])
 }

@@ -5,9 +5,9 @@
 
 mod common;
 
-use common::figure::{Axis, BLUE, Figure, GREEN, GREY, ORANGE, path};
 use common::sets::{Matrix, covariance, linspace};
 use wgpca::gaussian::{Geodesic, bures_distance};
+use wgpca::plot::chart::{Axis, BLUE, Chart, GREEN, GREY, ORANGE};
 
 fn main() -> common::Outcome {
     let (start, end) = (covariance(2.0, 0.4, 0.3), covariance(1.6, 0.5, 1.9));
@@ -26,9 +26,7 @@ fn main() -> common::Outcome {
 
     println!("W2 between the ends: {:.6}", bures_distance(&start, &end, 2)?);
     println!("metric              W2 length  midpoint: larger, smaller deviation  orientation  determinant");
-    let path = path("gaussian_metrics.svg");
-    let figure = Figure::new(&path, &[1500])?;
-    let mut panel = figure.panel(0, "geodesics between two covariances", Axis(-2.3, 8.6, ""), Axis(-0.75, 3.3, ""))?;
+    let mut chart = Chart::new(1500, "geodesics between two covariances", Axis(-2.3, 8.6, ""), Axis(-0.75, 3.3, ""));
     for (k, (name, at, colour)) in paths.into_iter().enumerate() {
         let mut length = 0.0;
         for pair in linspace(0.0, 1.0, 401).windows(2) {
@@ -44,15 +42,15 @@ fn main() -> common::Outcome {
         );
         for (j, t) in linspace(0.0, 1.0, 9).into_iter().enumerate() {
             let ends = j == 0 || j == 8;
-            panel.ellipse(&at(t), (j as f64, 2.5 - 1.25 * k as f64), 0.25, if ends { GREY } else { colour }, 4)?;
+            chart.ellipse(&at(t), (j as f64, 2.5 - 1.25 * k as f64), 0.25, if ends { GREY } else { colour }, 4);
         }
-        panel.text(name, (-2.3, 2.5 - 1.25 * k as f64), colour)?;
+        chart.text(name, (-2.3, 2.5 - 1.25 * k as f64), colour);
     }
     for (t, name) in [(0.0, "time 0"), (4.0, "½"), (8.0, "1")] {
-        panel.text(name, (t - 0.1, -0.65), GREY)?;
+        chart.text(name, (t - 0.1, -0.65), GREY);
     }
     println!("paper: each metric has its own geodesics, no number compares them; only the first is shortest in W2");
-    figure.finish(&path)
+    common::save("gaussian_metrics.svg", &[chart])
 }
 
 fn mix(a: &Matrix, b: &Matrix, t: f64) -> Matrix {

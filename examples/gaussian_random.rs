@@ -4,16 +4,14 @@
 
 mod common;
 
-use common::figure::{Axis, BLUE, FAINT, Figure, GREY, ORANGE, path};
 use common::sets::{gaussians, random};
 use wgpca::Pool;
 use wgpca::gaussian::{Settings, fit};
+use wgpca::plot::chart::{Axis, BLUE, Chart, FAINT, GREY, ORANGE};
 
 fn main() -> common::Outcome {
     let pool = Pool::new(0)?;
     let trials = common::number(100).max(2);
-    let path = path("gaussian_random.svg");
-    let figure = Figure::new(&path, &[860])?;
     let mut columns = vec![];
     println!("{trials} sets of 50; gain of the first component over tangent PCA, in % of the cost");
     println!("a, b uniform on  mean    median  largest  smallest");
@@ -34,21 +32,21 @@ fn main() -> common::Outcome {
     println!("paper: less than 1 % on average");
 
     let top = columns.iter().flat_map(|c| &c.2).fold(1.0, |m: f64, &g| m.max(g)) * 1.05;
-    let mut panel = figure.panel(
-        0,
+    let mut chart = Chart::new(
+        860,
         "gain of geodesic over tangent PCA",
         Axis(0.0, trials as f64, "sets, from the least gain to the largest"),
         Axis(0.0, top, "cost saved, %"),
-    )?;
-    panel.line(&[(0.0, 1.0), (trials as f64, 1.0)], FAINT, 2)?;
-    panel.text("dashed: the means", (0.04 * trials as f64, 0.74 * top), GREY)?;
-    panel.text("paper: below 1 % on average", (0.005 * trials as f64, 1.0 + 0.03 * top), GREY)?;
+    );
+    chart.line(&[(0.0, 1.0), (trials as f64, 1.0)], FAINT, 2);
+    chart.text("dashed: the means", (0.04 * trials as f64, 0.74 * top), GREY);
+    chart.text("paper: below 1 % on average", (0.005 * trials as f64, 1.0 + 0.03 * top), GREY);
     for (k, (low, colour, gains, mean)) in columns.into_iter().enumerate() {
         let points: Vec<_> = gains.iter().enumerate().map(|(k, &g)| (k as f64 + 0.5, g)).collect();
-        panel.dots(&points, colour, 4)?;
-        panel.dashed(&[(0.0, mean), (trials as f64, mean)], colour, 2)?;
+        chart.dots(&points, colour, 4.0);
+        chart.dashed(&[(0.0, mean), (trials as f64, mean)], colour, 2);
         let at = (0.04 * trials as f64, (0.9 - 0.08 * k as f64) * top);
-        panel.text(&format!("a, b uniform on ({low}, 1): mean {mean:.2} %"), at, colour)?;
+        chart.text(&format!("a, b uniform on ({low}, 1): mean {mean:.2} %"), at, colour);
     }
-    figure.finish(&path)
+    common::save("gaussian_random.svg", &[chart])
 }

@@ -4,12 +4,13 @@
 
 mod common;
 
-use common::figure::{Axis, BLUE, Figure, GREY, INK, ORANGE, path};
 use common::sets::linspace;
+use std::collections::BTreeSet;
 use wgpca::OutsideInterval;
 use wgpca::Pool;
 use wgpca::gaussian::{Gaussians, Model, Settings, fit};
 use wgpca::io::read_measures;
+use wgpca::plot::chart::{Axis, BLUE, Chart, GREY, INK, ORANGE};
 
 /// Its station on Mount Washington has eleven times the wind variance of any other state.
 const OUTLIER: &str = "New Hampshire";
@@ -54,9 +55,9 @@ fn report(model: &Model) -> common::Outcome {
         println!(
             "  component {}: cost {:.4} (tangent PCA {:.4}), explains {:.1} %, {} of {} at its ends",
             k + 1,
-            c.costs.cost,
-            c.costs.tangent_cost,
-            100.0 * c.costs.explained.unwrap_or(0.0),
+            c.cost,
+            c.tangent_cost,
+            100.0 * c.explained.unwrap_or(0.0),
             c.at_end.iter().filter(|&&c| c).count(),
             c.times.len()
         );
@@ -64,8 +65,7 @@ fn report(model: &Model) -> common::Outcome {
         let names = |of: &[usize]| of.iter().map(|&i| model.names[i].as_str()).collect::<Vec<_>>().join(", ");
         let last = order.len() - 1;
         for (end, i) in [("least", order[0]), ("middle", order[last / 2]), ("most", order[last])] {
-            let [rain, wind, correlation] =
-                describe(&model.inverse_transform(k + 1, c.times[i], OutsideInterval::Clamp)?.covariance);
+            let [rain, wind, correlation] = describe(&model.inverse_transform(k + 1, c.times[i], OutsideInterval::Clamp)?.covariance);
             println!(
                 "    t {:7.3} ({end}): deviation of precipitation {rain:.2} in, of wind {wind:.2} mph, correlation \
                  {correlation:.2}",
@@ -79,41 +79,38 @@ fn report(model: &Model) -> common::Outcome {
 }
 
 fn draw(model: &Model) -> common::Outcome {
-    let path = path("gaussian_weather.svg");
-    let figure = Figure::new(&path, &[1000, 760])?;
     let (t1, t2) = (&model.components[0].times, &model.components[1].times);
-    let share = |k: usize| 100.0 * model.components[k].costs.explained.unwrap_or(0.0);
+    let share = |k: usize| 100.0 * model.components[k].explained.unwrap_or(0.0);
     let span = |times: &[f64]| {
         let (low, high) = times.iter().fold((0.0f64, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
-        (low - 0.12 * (high - low), high + 0.12 * (high - low))
+        (low - 0.16 * (high - low), high + 0.16 * (high - low))
     };
     let (x, y) = (span(t1), span(t2));
     let (x_name, y_name) = (format!("t1: explains {:.0} %", share(0)), format!("t2: explains {:.0} % alone", share(1)));
-    let mut plane = figure.panel(0, "states on two components", Axis(x.0, x.1, &x_name), Axis(y.0, y.1, &y_name))?;
-    plane.line(&[(x.0, 0.0), (x.1, 0.0)], GREY, 1)?;
-    plane.line(&[(0.0, y.0), (0.0, y.1)], GREY, 1)?;
+    let mut plane = Chart::new(1000, "states on two components", Axis(x.0, x.1, &x_name), Axis(y.0, y.1, &y_name));
+    plane.zeros(GREY);
     let points: Vec<_> = t1.iter().copied().zip(t2.iter().copied()).collect();
-    plane.dots(&points, INK, 5)?;
-    let mut named: Vec<usize> = vec![];
+    plane.dots(&points, INK, 5.0);
+    let mut named: BTreeSet<usize> = BTreeSet::new();
     for order in [order(t1), order(t2)] {
         named.extend(order[..4].iter().chain(&order[order.len() - 4..]));
     }
-    plane.names(&points, &named.iter().map(|&i| (i, model.names[i].as_str())).collect::<Vec<_>>())?;
+    plane.names(&points, 5.0, &named.iter().map(|&i| (i, model.names[i].clone())).collect::<Vec<_>>());
 
     // Five covariances along each component; the first row is the first component.
-    let mut strip = figure.panel(1, "covariances along the components", Axis(-1.0, 9.0, ""), Axis(-3.0, 3.0, ""))?;
+    let mut strip = Chart::new(760, "covariances along the components", Axis(-1.0, 9.0, ""), Axis(-3.0, 3.0, ""));
     for (k, (c, colour)) in model.components.iter().zip([BLUE, ORANGE]).enumerate() {
         let (low, high) = c.times.iter().fold((0.0f64, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
         for (j, t) in linspace(low, high, 5).into_iter().enumerate() {
             let sigma = model.inverse_transform(k + 1, t, OutsideInterval::Clamp)?.covariance;
             let centre = (2.0 * j as f64, 1.5 - 2.8 * k as f64);
-            strip.ellipse(&sigma, centre, 0.2, colour, 4)?;
+            strip.ellipse(&sigma, centre, 0.2, colour, 4);
             // No "-0.0".
-            let t = (10.0 * t).round() / 10.0 + 0.0;
-            let name = if j == 0 { format!("t{} = {t:.1}", k + 1) } else { format!("{t:.1}") };
-            strip.text(&name, (centre.0 - if j == 0 { 0.9 } else { 0.3 }, centre.1 - 1.2), colour)?;
+            let t = format!("{:.1}", (10.0 * t).round() / 10.0 + 0.0).replace('-', "−");
+            let name = if j == 0 { format!("t{} = {t}", k + 1) } else { t };
+            strip.text(&name, (centre.0 - if j == 0 { 0.9 } else { 0.3 }, centre.1 - 1.2), colour);
         }
     }
-    strip.text("precipitation to the right, wind up", (1.2, -2.9), GREY)?;
-    figure.finish(&path)
+    strip.text("precipitation to the right, wind up", (1.2, -2.9), GREY);
+    common::save("gaussian_weather.svg", &[plane, strip])
 }

@@ -2,9 +2,11 @@
 // Each example uses a part of it.
 #![allow(dead_code)]
 
-pub mod figure;
 pub mod quantiles;
 pub mod sets;
+
+use std::path::{Path, PathBuf};
+use wgpca::plot::chart::{Chart, row};
 
 /// What an example returns.
 pub type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -12,4 +14,16 @@ pub type Outcome = Result<(), Box<dyn std::error::Error>>;
 /// The number given on the command line, if any.
 pub fn number(default: usize) -> usize {
     std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(default)
+}
+
+/// Writes charts side by side to the path given on the command line, or to this name in `target`.
+pub fn save(name: &str, charts: &[Chart]) -> Outcome {
+    let given = std::env::args().skip(1).find(|a| a.ends_with(".svg"));
+    let path = given.map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(name), PathBuf::from);
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    std::fs::write(&path, row(charts))?;
+    println!("figure: {}", path.display());
+    Ok(())
 }

@@ -1,44 +1,18 @@
-//! What is drawn, kept until the height of the picture is known, and its text.
+//! The SVG text of what is drawn.
 
+use super::colour::{Rgb, WHITE};
 use super::text;
-use plotters::backend::{DrawingBackend, SVGBackend};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{Color, FontDesc, FontFamily, FontStyle, FontTransform, RGBColor, ShapeStyle, TextStyle};
+use std::fmt::Write;
 
-/// Red, green and blue.
-pub(super) type Rgb = (u8, u8, u8);
+/// Pixels from the left and from above.
+pub(super) type Point = (f64, f64);
 
-pub(super) const INK: Rgb = (0x26, 0x26, 0x26);
-pub(super) const GREY: Rgb = (0x6b, 0x6b, 0x6b);
-pub(super) const AXIS: Rgb = (0xa8, 0xa8, 0xa8);
-pub(super) const FAINT: Rgb = (0xdd, 0xdd, 0xdd);
-
-/// The colour of a component (Okabe and Ito, without yellow).
-pub(super) fn accent(component: usize) -> Rgb {
-    const COLOURS: [Rgb; 6] = [
-        (0x00, 0x72, 0xb2),
-        (0xd5, 0x5e, 0x00),
-        (0x00, 0x9e, 0x73),
-        (0xb0, 0x5a, 0x8c),
-        (0xc7, 0x86, 0x00),
-        (0x3f, 0x8f, 0xc4),
-    ];
-    COLOURS[component.wrapping_sub(1) % COLOURS.len()]
-}
-
-/// The colour a share `f` of the way from `a` to `b`.
-pub(super) fn mix(a: Rgb, b: Rgb, f: f64) -> Rgb {
-    let one = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * f).round() as u8;
-    (one(a.0, b.0), one(a.1, b.1), one(a.2, b.2))
-}
-
-/// The colour of a value in \[0, 1\], from dark to light and distinct in grey (viridis without its palest end).
-pub(super) fn scale(f: f64) -> Rgb {
-    const STOPS: [Rgb; 5] =
-        [(0x44, 0x01, 0x54), (0x3b, 0x52, 0x8b), (0x21, 0x91, 0x8c), (0x5e, 0xc9, 0x62), (0xe3, 0xcf, 0x1a)];
-    let at = f.clamp(0.0, 1.0) * (STOPS.len() - 1) as f64;
-    let k = (at as usize).min(STOPS.len() - 2);
-    mix(STOPS[k], STOPS[k + 1], at - k as f64)
+/// Which part of a text lies at the point given.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
 }
 
 /// How a text is set; `size` in pixels.
@@ -47,8 +21,7 @@ pub(super) struct Font {
     pub size: f64,
     pub colour: Rgb,
     pub bold: bool,
-    /// Where the point given lies along the text.
-    pub anchor: HPos,
+    pub anchor: Anchor,
     /// The text runs upwards.
     pub turned: bool,
 }
@@ -56,14 +29,14 @@ pub(super) struct Font {
 impl Font {
     /// An ordinary text that starts at its point.
     pub fn new(size: f64, colour: Rgb) -> Self {
-        Font { size, colour, bold: false, anchor: HPos::Left, turned: false }
+        Font { size, colour, bold: false, anchor: Anchor::Start, turned: false }
     }
 
     pub fn bold(self) -> Self {
         Font { bold: true, ..self }
     }
 
-    pub fn anchor(self, anchor: HPos) -> Self {
+    pub fn anchor(self, anchor: Anchor) -> Self {
         Font { anchor, ..self }
     }
 
@@ -72,90 +45,139 @@ impl Font {
     }
 }
 
-type Point = (i32, i32);
-
-enum Item {
-    Dot(Point, u32, ShapeStyle),
-    Path(Vec<Point>, ShapeStyle),
-    Area(Vec<Point>, ShapeStyle),
-    Text(Point, String, Font),
-}
-
-/// Things drawn one over the other, in pixels from the upper left.
+/// Elements drawn one over the other. Points that are not finite are left out.
 pub(super) struct Canvas {
-    items: Vec<Item>,
+    elements: String,
 }
 
-fn round((x, y): (f64, f64)) -> Point {
-    (x.round() as i32, y.round() as i32)
+/// Coordinates beyond this number of pixels are not drawn.
+const MAX_PIXELS: f64 = 1e6;
+
+fn drawable((x, y): Point) -> bool {
+    x.abs() <= MAX_PIXELS && y.abs() <= MAX_PIXELS
 }
 
-fn style((r, g, b): Rgb, alpha: f64, width: u32) -> ShapeStyle {
-    ShapeStyle { color: RGBColor(r, g, b).mix(alpha), filled: true, stroke_width: width }
+/// A length to a tenth of a pixel.
+fn pixels(x: f64) -> f64 {
+    round(x, 10.0)
+}
+
+/// To a multiple of 1/parts.
+fn round(x: f64, parts: f64) -> f64 {
+    // No "-0".
+    (x * parts).round() / parts + 0.0
 }
 
 impl Canvas {
     pub fn new() -> Self {
-        Canvas { items: vec![] }
+        Canvas { elements: String::new() }
     }
 
-    pub fn dot(&mut self, at: (f64, f64), radius: u32, colour: Rgb, alpha: f64) {
-        self.items.push(Item::Dot(round(at), radius, style(colour, alpha, 0)));
+    /// Writing to a string does not fail.
+    fn write(&mut self, element: std::fmt::Arguments) {
+        self.elements.write_fmt(element).expect("memory");
     }
 
-    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: Rgb, width: u32) {
+    /// The end of an element: its colour as `paint`, and its opacity.
+    fn finish(&mut self, paint: &str, (r, g, b): Rgb, alpha: f64) {
+        self.write(format_args!(" {paint}=\"#{r:02x}{g:02x}{b:02x}\""));
+        if alpha < 1.0 {
+            self.write(format_args!(" opacity=\"{}\"", round(alpha, 100.0)));
+        }
+        self.elements += "/>\n";
+    }
+
+    fn points(&mut self, element: &str, points: impl Iterator<Item = Point>) {
+        self.write(format_args!("<{element} points=\""));
+        for (k, (x, y)) in points.enumerate() {
+            let space = if k > 0 { " " } else { "" };
+            self.write(format_args!("{space}{},{}", pixels(x), pixels(y)));
+        }
+        self.elements.push('"');
+    }
+
+    pub fn dot(&mut self, (x, y): Point, radius: f64, colour: Rgb, alpha: f64) {
+        if drawable((x, y)) {
+            self.write(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"", pixels(x), pixels(y), pixels(radius)));
+            self.finish("fill", colour, alpha);
+        }
+    }
+
+    pub fn line(&mut self, from: Point, to: Point, colour: Rgb, width: u32) {
         self.path(&[from, to], colour, width);
     }
 
-    pub fn path(&mut self, points: &[(f64, f64)], colour: Rgb, width: u32) {
-        self.items.push(Item::Path(points.iter().map(|&p| round(p)).collect(), style(colour, 1.0, width)));
+    /// The line through the points, interrupted where they are not finite.
+    pub fn path(&mut self, points: &[Point], colour: Rgb, width: u32) {
+        self.stroke(points, "", colour, width);
     }
 
-    pub fn area(&mut self, points: &[(f64, f64)], colour: Rgb, alpha: f64) {
-        self.items.push(Item::Area(points.iter().map(|&p| round(p)).collect(), style(colour, alpha, 0)));
+    /// The same in dashes.
+    pub fn dashed(&mut self, points: &[Point], colour: Rgb, width: u32) {
+        self.stroke(points, " stroke-dasharray=\"14 10\"", colour, width);
+    }
+
+    fn stroke(&mut self, points: &[Point], dashes: &str, colour: Rgb, width: u32) {
+        for piece in points.split(|&p| !drawable(p)).filter(|piece| piece.len() > 1) {
+            self.points("polyline", piece.iter().copied());
+            self.write(format_args!(" fill=\"none\" stroke-width=\"{width}\"{dashes}"));
+            self.finish("stroke", colour, 1.0);
+        }
+    }
+
+    pub fn area(&mut self, outline: &[Point], colour: Rgb, alpha: f64) {
+        let drawn = outline.iter().copied().filter(|&p| drawable(p));
+        if drawn.clone().count() > 2 {
+            self.points("polygon", drawn);
+            self.finish("fill", colour, alpha);
+        }
     }
 
     /// The outline of a rectangle.
-    pub fn frame(&mut self, (x0, y0): (f64, f64), (x1, y1): (f64, f64), colour: Rgb) {
+    pub fn frame(&mut self, (x0, y0): Point, (x1, y1): Point, colour: Rgb) {
         self.path(&[(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)], colour, 2);
     }
 
-    /// A text whose middle line passes through `at`.
-    pub fn text(&mut self, text: &str, at: (f64, f64), font: Font) {
-        self.items.push(Item::Text(round(at), text::clean(text), font));
-    }
-
-    /// The picture as SVG.
-    pub fn svg(self, width: u32, height: u32) -> String {
-        let mut out = String::new();
-        let mut backend = SVGBackend::with_string(&mut out, (width, height));
-        let sheet = style((255, 255, 255), 1.0, 0);
-        let mut drawn = backend.draw_rect((0, 0), (width as i32, height as i32), &sheet, true);
-        for item in self.items {
-            drawn = drawn.and_then(|()| match item {
-                Item::Dot(at, radius, style) => backend.draw_circle(at, radius, &style, true),
-                Item::Path(points, style) => match points[..] {
-                    [from, to] => backend.draw_line(from, to, &style),
-                    _ => backend.draw_path(points, &style),
-                },
-                Item::Area(points, style) => backend.fill_polygon(points, &style),
-                Item::Text(at, text, font) => backend.draw_text(&text, &font.style(), at),
-            });
+    /// A text whose middle line passes through the point.
+    pub fn text(&mut self, words: &str, (x, y): Point, font: Font) {
+        if !drawable((x, y)) {
+            return;
         }
-        // Writing to a string does not fail.
-        drawn.and_then(|()| backend.present()).expect("an SVG text");
-        drop(backend);
-        out
+        let (x, y) = (pixels(x), pixels(y));
+        let (r, g, b) = font.colour;
+        // Half the height of a digit below the middle.
+        self.write(format_args!("<text x=\"{x}\" y=\"{y}\" dy=\"0.35em\" font-size=\"{}\"", pixels(font.size)));
+        self.write(format_args!(" fill=\"#{r:02x}{g:02x}{b:02x}\""));
+        self.elements += match font.anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        if font.bold {
+            self.elements += " font-weight=\"bold\"";
+        }
+        if font.turned {
+            self.write(format_args!(" transform=\"rotate(-90 {x} {y})\""));
+        }
+        let words = text::clean(words).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        self.write(format_args!(">{words}</text>\n"));
     }
-}
 
-impl Font {
-    fn style(&self) -> TextStyle<'static> {
-        let (r, g, b) = self.colour;
-        let weight = if self.bold { FontStyle::Bold } else { FontStyle::Normal };
-        // The backend divides by 1.24.
-        let font = FontDesc::new(FontFamily::SansSerif, self.size * 1.24, weight);
-        let font = if self.turned { font.transform(FontTransform::Rotate270) } else { font };
-        TextStyle { font, color: RGBColor(r, g, b).to_backend_color(), pos: Pos::new(self.anchor, VPos::Center) }
+    /// All of another canvas, its origin at the point.
+    pub fn insert(&mut self, other: &Canvas, (x, y): Point) {
+        let elements = &other.elements;
+        self.write(format_args!("<g transform=\"translate({} {})\">\n{elements}</g>\n", pixels(x), pixels(y)));
+    }
+
+    /// The picture as SVG, on white.
+    pub fn svg(self, width: u32, height: u32) -> String {
+        let mut sheet = Canvas::new();
+        sheet.write(format_args!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" stroke-linejoin=\"round\">\n\
+             <rect width=\"{width}\" height=\"{height}\""
+        ));
+        sheet.finish("fill", WHITE, 1.0);
+        sheet.elements + &self.elements + "</svg>\n"
     }
 }

@@ -1,15 +1,14 @@
 //! Covariances of the plane in their cone `z² > x² + y²`, with x = (σ₁₁ − σ₂₂)/2, y = σ₁₂, z = (σ₁₁ + σ₂₂)/2
 //! (paper, eq. (5)): from the side, and from above with z as the unit.
 
-use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, Rgb, accent};
-use super::panel::{axis_below, axis_left};
+use super::axis::Frame;
+use super::canvas::{Canvas, Font, Point};
+use super::colour::{AXIS, FAINT, GREY, INK, Rgb, WHITE, accent};
 use super::range::{Range, drawable};
 use super::scene::{GAP, MARGIN, Matrix2, Summary};
 use super::view::see;
 use super::{cost, text};
 use std::f64::consts::TAU;
-
-type Point = (f64, f64);
 
 /// Side of the square in which the cone is seen from above, and width of the view from the side.
 const SIDE: f64 = cost::HEIGHT + 90.0;
@@ -89,11 +88,11 @@ fn from_above(canvas: &mut Canvas, (x0, y0): Point, summary: &Summary) {
     let whole = !(1e-6..=ZOOM).contains(&reach);
     // The middle of what is shown, and half its length.
     let (middle, half) = if whole { ((0.0, 0.0), 1.12) } else { ((right.middle(), up.middle()), 1.25 * reach) };
-    let (low, high) = ((x0, y0 + SIDE), (x0 + SIDE, y0));
-    let zoom = 0.5 * SIDE / half;
-    let on_page = |p: Point| (x0 + 0.5 * SIDE + zoom * (p.0 - middle.0), y0 + 0.5 * SIDE - zoom * (p.1 - middle.1));
-    let inside = |p: &Point| p.0 >= low.0 && p.0 <= high.0 && p.1 <= low.1 && p.1 >= high.1;
-    canvas.frame(low, high, FAINT);
+    let (x, y) = (Range::about(middle.0, half), Range::about(middle.1, half));
+    let frame = Frame { from: (x0, y0), to: (x0 + SIDE, y0 + SIDE), x, y };
+    let on_page = |p: Point| frame.place(p);
+    let inside = |p: &Point| frame.holds(*p);
+    frame.outline(canvas, FAINT);
     for (from, to) in [((-1.0, 0.0), (1.0, 0.0)), ((0.0, -1.0), (0.0, 1.0))] {
         let steps = (0..=400).map(|k| f64::from(k) / 400.0);
         let line: Vec<Point> = steps
@@ -117,9 +116,8 @@ fn from_above(canvas: &mut Canvas, (x0, y0): Point, summary: &Summary) {
     if whole {
         glyphs(canvas, &on_page);
     } else {
-        let ends = |centre: f64| Range { lo: centre - half, hi: centre + half };
-        axis_below(canvas, ends(middle.0), (x0, x0 + SIDE), y0 + SIDE, 4);
-        axis_left(canvas, ends(middle.1), (y0, y0 + SIDE), x0, 4);
+        frame.below(canvas, 4);
+        frame.left(canvas, 4);
     }
 }
 
@@ -149,14 +147,19 @@ fn content(canvas: &mut Canvas, summary: &Summary, place: &dyn Fn(Matrix2) -> Op
         }
         draw(canvas, &curve.inner, accent(curve.component), 6);
     }
-    let (radius, alpha) = if summary.covariances.len() > 400 { (3, 0.5) } else { (6, 0.8) };
+    let (radius, alpha) = if summary.covariances.len() > 400 { (3.0, 0.5) } else { (6.0, 0.8) };
     for at in summary.covariances.iter().filter_map(|&m| place(m)) {
         canvas.dot(at, radius, INK, alpha);
     }
     if let Some(at) = summary.barycentre.and_then(place) {
-        canvas.dot(at, 11, INK, 1.0);
-        canvas.dot(at, 7, (255, 255, 255), 1.0);
+        ring(canvas, at);
     }
+}
+
+/// The sign of the barycentre.
+fn ring(canvas: &mut Canvas, at: Point) {
+    canvas.dot(at, 11.0, INK, 1.0);
+    canvas.dot(at, 7.0, WHITE, 1.0);
 }
 
 /// What dots and lines are.
@@ -168,12 +171,8 @@ fn key(canvas: &mut Canvas, (x, y): Point, summary: &Summary) {
         canvas.text(words, (x + room, y), font);
         x += room + text::width(words, font.size) + 28.0;
     };
-    word(canvas, &|c, x| c.dot((x + 8.0, y), 6, INK, 0.8), 26.0, "measure");
-    let ring = |c: &mut Canvas, x: f64| {
-        c.dot((x + 11.0, y), 11, INK, 1.0);
-        c.dot((x + 11.0, y), 7, (255, 255, 255), 1.0);
-    };
-    word(canvas, &ring, 32.0, "barycentre");
+    word(canvas, &|c, x| c.dot((x + 8.0, y), 6.0, INK, 0.8), 26.0, "measure");
+    word(canvas, &|c, x| ring(c, (x + 11.0, y)), 32.0, "barycentre");
     for curve in &summary.curves {
         let k = curve.component;
         let line = |c: &mut Canvas, x: f64| c.line((x, y), (x + 44.0, y), accent(k), 6);

@@ -1,11 +1,11 @@
 //! The cost of each component.
 
-use super::canvas::{AXIS, Canvas, Font, GREY, INK, accent, mix};
-use super::panel::axis_left;
+use super::axis;
+use super::canvas::{Anchor, Canvas, Font};
+use super::colour::{AXIS, GREY, INK, WHITE, accent, mix};
 use super::range::{Range, drawable};
 use super::scene::{MARGIN, Summary, WIDTH};
 use super::text;
-use plotters::style::text_anchor::HPos;
 
 const HEADING: &str = "cost of each component alone";
 /// Height of the bars.
@@ -33,15 +33,11 @@ pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary, d
     let range = Range { lo: 0.0, hi: if top > 0.0 { 1.06 * top } else { 1.0 } };
     let height = |cost: f64| y1 - range.share(cost) * HEIGHT;
     canvas.line((x0, y1), (x1, y1), AXIS, 2);
-    axis_left(canvas, range, (y, y1), x0, 5);
+    axis::left(canvas, range, (y, y1), x0, 5);
 
     // The yardstick.
     let level = height(summary.barycentre_cost);
-    let dashes = ((x1 - x0) / 24.0) as usize;
-    for k in 0..dashes {
-        let from = x0 + 24.0 * k as f64;
-        canvas.line((from, level), (from + 14.0, level), GREY, 2);
-    }
+    canvas.dashed(&[(x0, level), (x1, level)], GREY, 2);
 
     let step = (x1 - x0) / costs.len().max(1) as f64;
     let width = (0.55 * step).min(150.0);
@@ -52,11 +48,11 @@ pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary, d
         let colour = accent(k + 1);
         let at = height(cost);
         let bar = [(left, y1), (right, y1), (right, at), (left, at)];
-        canvas.area(&bar, mix(colour, (255, 255, 255), 0.45), 1.0);
+        canvas.area(&bar, mix(colour, WHITE, 0.45), 1.0);
         canvas.path(&[bar[0], bar[3], bar[2], bar[1]], colour, 2);
         let (over, beyond) = (height(tangent), 0.12 * width);
         canvas.line((left - beyond, over), (right + beyond, over), INK, 3);
-        let centred = |font: Font| font.anchor(HPos::Center);
+        let centred = |font: Font| font.anchor(Anchor::Middle);
         if k % every == 0 {
             canvas.text(&(k + 1).to_string(), (middle, y1 + 22.0), centred(Font::new(26.0, colour).bold()));
         }
@@ -68,7 +64,7 @@ pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary, d
     }
     let mut below = y1 + 22.0;
     if costs.len() <= WRITTEN {
-        let font = Font::new(22.0, GREY).anchor(HPos::Right);
+        let font = Font::new(22.0, GREY).anchor(Anchor::End);
         canvas.text("cost", (x0 - 14.0, y1 + 22.0 + LINE), font);
         canvas.text("tangent", (x0 - 14.0, y1 + 22.0 + 2.0 * LINE), font);
         below += 2.0 * LINE;
@@ -92,8 +88,7 @@ fn key(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary) {
     let words = "tangent PCA";
     canvas.text(words, (x, y), font);
     x += text::width(words, font.size) + 24.0;
-    canvas.line((x, y), (x + 16.0, y), GREY, 2);
-    canvas.line((x + 26.0, y), (x + 42.0, y), GREY, 2);
-    x += 54.0;
+    canvas.dashed(&[(x, y), (x + 38.0, y)], GREY, 2);
+    x += 50.0;
     canvas.text(&format!("barycentre alone, {}", written(summary.barycentre_cost)), (x, y), font);
 }

@@ -1,9 +1,9 @@
-//! Places for the names of dots such that no name covers another, a dot or a line.
+//! Names of dots, placed such that none covers another, a dot or a line.
 
+use super::canvas::{Anchor, Canvas, Font, Point};
+use super::colour::AXIS;
 use super::text;
 use std::f64::consts::TAU;
-
-type Point = (f64, f64);
 
 /// A rectangle.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +137,18 @@ impl<'a> Placer<'a> {
                 && !place.lead.zip(other.lead).is_some_and(|(l, m)| cross(l, m))
         };
         self.area.holds(&place.area) && self.dots.iter().all(clear) && self.placed.iter().all(apart)
+    }
+}
+
+/// Writes texts at their places.
+pub(super) fn write(canvas: &mut Canvas, texts: &[(usize, String)], places: &[Option<Place>], font: Font) {
+    for ((_, text), place) in texts.iter().zip(places) {
+        let Some(Place { area, lead }) = place else { continue };
+        if let Some((from, to)) = *lead {
+            canvas.line(from, to, AXIS, 1);
+        }
+        let middle = (0.5 * (area.lo.0 + area.hi.0), 0.5 * (area.lo.1 + area.hi.1));
+        canvas.text(text, middle, font.anchor(Anchor::Middle));
     }
 }
 

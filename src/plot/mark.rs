@@ -1,12 +1,12 @@
 //! The measures in the plane of the first two times, or on the axis of the only one.
 
-use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, accent};
-use super::label::{Box2, Place, Placer, spread};
-use super::panel::{axis_below, axis_left};
+use super::axis::{self, Frame};
+use super::canvas::{Anchor, Canvas, Font, Point};
+use super::colour::{AXIS, FAINT, GREY, INK, accent};
+use super::label::{Box2, Placer, spread, write};
 use super::range::{Range, drawable};
 use super::scene::{GAP, MARGIN, Mark, Strip, WIDTH, thin};
 use super::text;
-use plotters::style::text_anchor::HPos;
 
 /// More measures than this are named in a list.
 const MAX_DIRECT_NAMES: usize = 60;
@@ -21,9 +21,7 @@ const MAX_NAME_LENGTH: f64 = 16.0;
 const PLANE: f64 = 1150.0;
 const LEFT: f64 = 130.0;
 const BELOW: f64 = 96.0;
-const RADIUS: u32 = 7;
-
-type Point = (f64, f64);
+const RADIUS: f64 = 7.0;
 
 /// Draws the measures from y downwards and returns where they end.
 pub(super) fn draw(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[Mark]) -> f64 {
@@ -57,6 +55,10 @@ fn title(strip: &Strip) -> String {
     format!("t{}, {}", text::subscript(strip.component), strip.label())
 }
 
+fn font(strip: &Strip) -> Font {
+    Font::new(28.0, accent(strip.component))
+}
+
 /// The name of a mark as it is shown.
 fn name(mark: &Mark, size: f64) -> String {
     text::fit(mark.name.trim(), size, MAX_NAME_LENGTH * size)
@@ -66,27 +68,20 @@ fn draw_plane(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[&Mark]) ->
     let (x0, x1, y1) = (MARGIN + LEFT, WIDTH - MARGIN, y + PLANE);
     let along = Range::of(marks.iter().map(|m| m.t1)).padded(0.08);
     let up = Range::of(marks.iter().filter_map(|m| m.t2)).padded(0.08);
-    let place = |t1: f64, t2: f64| (x0 + along.share(t1) * (x1 - x0), y1 - up.share(t2) * (y1 - y));
+    let frame = Frame { from: (x0, y), to: (x1, y1), x: along, y: up };
 
     // The axes, and where a time is 0.
-    canvas.frame((x0, y), (x1, y1), FAINT);
-    let mut zeros = vec![];
-    if along.lo < 0.0 && along.hi > 0.0 {
-        zeros.push((place(0.0, up.lo), place(0.0, up.hi)));
-    }
-    if up.lo < 0.0 && up.hi > 0.0 {
-        zeros.push((place(along.lo, 0.0), place(along.hi, 0.0)));
-    }
+    frame.outline(canvas, FAINT);
+    let zeros = frame.zeros();
     for &(from, to) in &zeros {
         canvas.line(from, to, FAINT, 2);
     }
-    axis_below(canvas, along, (x0, x1), y1, 6);
-    axis_left(canvas, up, (y, y1), x0, 5);
-    let font = |strip: &Strip| Font::new(28.0, accent(strip.component)).anchor(HPos::Center);
-    canvas.text(&title(&strips[0]), (0.5 * (x0 + x1), y1 + 66.0), font(&strips[0]));
-    canvas.text(&title(&strips[1]), (MARGIN + 16.0, 0.5 * (y + y1)), font(&strips[1]).turned());
+    frame.below(canvas, 6);
+    frame.left(canvas, 5);
+    frame.name_below(canvas, &title(&strips[0]), font(&strips[0]));
+    frame.name_left(canvas, &title(&strips[1]), font(&strips[1]));
 
-    let dots: Vec<Point> = marks.iter().map(|m| place(m.t1, m.t2.unwrap_or(0.0))).collect();
+    let dots: Vec<Point> = marks.iter().map(|m| frame.place((m.t1, m.t2.unwrap_or(0.0)))).collect();
     let area = Box2 { lo: (x0 + 4.0, y + 4.0), hi: (x1 - 4.0, y1 - 4.0) };
     let numbered = name_dots(canvas, area, &dots, &zeros, marks);
     draw_dots(canvas, &dots);
@@ -103,7 +98,7 @@ fn draw_plane(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[&Mark]) ->
 }
 
 fn draw_dots(canvas: &mut Canvas, dots: &[Point]) {
-    let (radius, alpha) = if dots.len() > MAX_LISTED_NAMES { (RADIUS - 3, 0.5) } else { (RADIUS, 0.85) };
+    let (radius, alpha) = if dots.len() > MAX_LISTED_NAMES { (RADIUS - 3.0, 0.5) } else { (RADIUS, 0.85) };
     for &dot in dots {
         canvas.dot(dot, radius, INK, alpha);
     }
@@ -121,7 +116,7 @@ fn name_dots(
     if marks.len() > MAX_LISTED_NAMES {
         return vec![];
     }
-    let empty = || Placer::new(area, dots, zeros, f64::from(RADIUS) + 1.0);
+    let empty = || Placer::new(area, dots, zeros, RADIUS + 1.0);
     let mut placer = empty();
     let mut numbered: Vec<usize> = (0..marks.len()).collect();
     if marks.len() <= MAX_DIRECT_NAMES {
@@ -148,18 +143,6 @@ fn name_dots(
     numbered.into_iter().zip(places.iter().map(Option::is_some)).collect()
 }
 
-/// Writes texts at their places.
-fn write(canvas: &mut Canvas, texts: &[(usize, String)], places: &[Option<Place>], font: Font) {
-    for ((_, text), place) in texts.iter().zip(places) {
-        let Some(Place { area, lead }) = place else { continue };
-        if let Some((from, to)) = *lead {
-            canvas.line(from, to, AXIS, 1);
-        }
-        let middle = (0.5 * (area.lo.0 + area.hi.0), 0.5 * (area.lo.1 + area.hi.1));
-        canvas.text(text, middle, font.anchor(HPos::Center));
-    }
-}
-
 /// Writes pairs of a short text and a name in columns from y downwards; returns where they end.
 fn list(canvas: &mut Canvas, y: f64, entries: &[(String, String)]) -> f64 {
     const SIZE: f64 = 22.0;
@@ -174,7 +157,7 @@ fn list(canvas: &mut Canvas, y: f64, entries: &[(String, String)]) -> f64 {
     let rows = entries.len().div_ceil(columns);
     for (k, (short, name)) in entries.iter().enumerate() {
         let at = (MARGIN + (k / rows) as f64 * column + key, y + ((k % rows) as f64 + 0.5) * LINE);
-        canvas.text(short, at, Font::new(SIZE, GREY).anchor(HPos::Right));
+        canvas.text(short, at, Font::new(SIZE, GREY).anchor(Anchor::End));
         canvas.text(name, (at.0 + 14.0, at.1), Font::new(SIZE, INK));
     }
     y + rows as f64 * LINE + 10.0
@@ -207,11 +190,10 @@ fn draw_axis(canvas: &mut Canvas, y: f64, strip: &Strip, marks: &[&Mark]) -> f64
         y + 30.0
     };
     let foot = above + 24.0;
-    axis_below(canvas, range, (x0, x1), foot, 6);
+    axis::below(canvas, range, (x0, x1), foot, 6);
     let dots: Vec<Point> = xs.iter().map(|&x| (x, above)).collect();
     draw_dots(canvas, &dots);
-    let font = Font::new(28.0, accent(strip.component)).anchor(HPos::Center);
-    canvas.text(&title(strip), (0.5 * (x0 + x1), foot + 66.0), font);
+    axis::name_below(canvas, &title(strip), (x0, x1), foot, font(strip));
     let listed = if sorted.len() > MAX_DIRECT_NAMES && sorted.len() <= MAX_LISTED_NAMES { &sorted[..] } else { &[] };
     let entry = |m: &&Mark| (text::number(m.t1, range.length() / 1000.0), name(m, 22.0));
     list(canvas, foot + BELOW, &listed.iter().map(entry).collect::<Vec<_>>())

@@ -1,6 +1,11 @@
-//! The picture of a fit: how each component moves a cloud of points or a Gaussian, and where the measures lie.
+//! The picture of a fit: how each component moves a cloud of points or a Gaussian, and where the measures lie. `chart`
+//! draws the figures of the examples on the same canvas, with the same axes.
 
+mod axis;
 mod canvas;
+#[doc(hidden)]
+pub mod chart;
+mod colour;
 mod cone;
 mod cost;
 mod ellipse;
@@ -13,7 +18,8 @@ mod text;
 mod view;
 
 use crate::error::{Error, Result};
-use canvas::{Canvas, Font, INK};
+use canvas::{Canvas, Font};
+use colour::INK;
 use scene::{GAP, MARGIN, WIDTH};
 
 pub use scene::{Curve, Mark, Matrix2, Panel, Shown, Strip, Summary};

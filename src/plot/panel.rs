@@ -1,11 +1,12 @@
 //! The strips of panels.
 
-use super::canvas::{AXIS, Canvas, FAINT, Font, GREY, INK, accent, mix, scale};
+use super::axis::{self, Frame};
+use super::canvas::{Anchor, Canvas, Font};
+use super::colour::{FAINT, GREY, INK, WHITE, accent, mix, scale};
 use super::range::{Range, drawable};
 use super::scene::{GAP, MARGIN, Panel, Shown, Strip, WIDTH, thin};
 use super::view::{Limits, Seen, axes, see};
 use super::{ellipse, text};
-use plotters::style::text_anchor::HPos;
 
 /// Points drawn in a panel, and in all panels: this keeps the file below a megabyte.
 const POINTS: usize = 512;
@@ -56,7 +57,7 @@ pub(super) fn draw(canvas: &mut Canvas, mut y: f64, dim: usize, strips: &[Strip]
                 let time = format!("t = {}", text::number(panel.time, step / 10.0));
                 let size = if columns > 7 { 22.0 } else { 26.0 };
                 let below = painter.height + painter.ticks + 0.5 * TIME;
-                canvas.text(&time, (cell.x + 0.5 * width, y + below), Font::new(size, INK).anchor(HPos::Center));
+                canvas.text(&time, (cell.x + 0.5 * width, y + below), Font::new(size, INK).anchor(Anchor::Middle));
             }
             y += painter.height + painter.ticks + TIME;
         }
@@ -124,29 +125,27 @@ impl Painter {
         let colour = accent(component);
         canvas.area(&area, colour, 0.18);
         canvas.path(&curve, colour, 3);
-        axis_below(canvas, range, (cell.x, cell.x + cell.width), bottom, if first { 3 } else { 0 });
+        axis::below(canvas, range, (cell.x, cell.x + cell.width), bottom, if first { 3 } else { 0 });
     }
 
     /// Points in the plane or in space.
     fn scatter(&self, canvas: &mut Canvas, cell: Cell, panel: &Panel, component: usize, first: bool) {
         let [right, up, near] = self.limits.seen;
         let zoom = (cell.width / right.length()).min(cell.height / up.length());
-        let centre = (cell.x + 0.5 * cell.width, cell.y + 0.5 * cell.height);
-        let place = |s: Seen| (centre.0 + zoom * (s[0] - right.middle()), centre.1 - zoom * (s[1] - up.middle()));
+        let frame = Frame {
+            from: (cell.x, cell.y),
+            to: (cell.x + cell.width, cell.y + cell.height),
+            x: Range::about(right.middle(), 0.5 * cell.width / zoom),
+            y: Range::about(up.middle(), 0.5 * cell.height / zoom),
+        };
+        let place = |s: Seen| frame.place((s[0], s[1]));
         if self.dim == 2 {
-            let visible = |r: Range, pixels: f64| {
-                let half = 0.5 * pixels / zoom;
-                Range { lo: r.middle() - half, hi: r.middle() + half }
-            };
-            canvas.frame((cell.x, cell.y), (cell.x + cell.width, cell.y + cell.height), FAINT);
+            frame.outline(canvas, FAINT);
             // One number alone tells no scale.
             let count = |range: Range| if range.ticks(3).0.len() > 1 { 3 } else { 4 };
-            let (bottom, across) = (cell.y + cell.height, visible(right, cell.width));
-            let below = if first { count(across) } else { 0 };
-            axis_below(canvas, across, (cell.x, cell.x + cell.width), bottom, below);
+            frame.below(canvas, if first { count(frame.x) } else { 0 });
             if first {
-                let along = visible(up, cell.height);
-                axis_left(canvas, along, (cell.y, bottom), cell.x, count(along));
+                frame.left(canvas, count(frame.y));
             }
         }
         if let Shown::Gaussian { mean, covariance } = &panel.shown {
@@ -164,7 +163,7 @@ impl Painter {
             thin(points.len(), self.most).into_iter().filter_map(|i| see(points[i]).map(|s| (s, points[i]))).collect();
         seen.sort_by(|a, b| a.0[2].total_cmp(&b.0[2]));
         let colour = accent(component);
-        let (pale, dark) = (mix(colour, (255, 255, 255), 0.68), mix(colour, (0, 0, 0), 0.3));
+        let (pale, dark) = (mix(colour, WHITE, 0.68), mix(colour, (0, 0, 0), 0.3));
         let unit = (cell.width / 310.0).clamp(0.6, 1.4);
         for (s, point) in seen {
             let f = near.share(s[2]);
@@ -174,7 +173,7 @@ impl Painter {
                 4 => (3.0 + 2.0 * f, scale(self.limits.fourth.share(point[3]))),
                 _ => (2.4 + 2.2 * f, mix(pale, dark, f)),
             };
-            canvas.dot(place(s), (size * unit).round().max(2.0) as u32, colour, if self.dim == 2 { 0.7 } else { 1.0 });
+            canvas.dot(place(s), (size * unit).max(2.0), colour, if self.dim == 2 { 0.7 } else { 1.0 });
         }
     }
 
@@ -226,31 +225,9 @@ fn triad(canvas: &mut Canvas, (x, y): (f64, f64), font: Font) -> f64 {
     for (k, name) in ["1", "2", "3"].into_iter().enumerate() {
         let at = |r: f64| (origin.0 + r * right[k], origin.1 - r * up[k]);
         canvas.line(origin, at(42.0), GREY, 2);
-        canvas.text(name, at(56.0), Font { size: 20.0, ..font }.anchor(HPos::Center));
+        canvas.text(name, at(56.0), Font { size: 20.0, ..font }.anchor(Anchor::Middle));
     }
     x + 90.0
-}
-
-/// An axis with about `count` ticks and their numbers below.
-pub(super) fn axis_below(canvas: &mut Canvas, range: Range, (x0, x1): (f64, f64), y: f64, count: usize) {
-    canvas.line((x0, y), (x1, y), AXIS, 2);
-    let (ticks, step) = if count > 0 { range.ticks(count) } else { (vec![], 1.0) };
-    for t in ticks {
-        let x = x0 + range.share(t) * (x1 - x0);
-        canvas.line((x, y), (x, y + 8.0), AXIS, 2);
-        canvas.text(&text::number(t, step), (x, y + 24.0), Font::new(22.0, GREY).anchor(HPos::Center));
-    }
-}
-
-/// An axis with about `count` ticks and their numbers at its left.
-pub(super) fn axis_left(canvas: &mut Canvas, range: Range, (y0, y1): (f64, f64), x: f64, count: usize) {
-    canvas.line((x, y0), (x, y1), AXIS, 2);
-    let (ticks, step) = if count > 0 { range.ticks(count) } else { (vec![], 1.0) };
-    for t in ticks {
-        let y = y1 - range.share(t) * (y1 - y0);
-        canvas.line((x - 8.0, y), (x, y), AXIS, 2);
-        canvas.text(&text::number(t, step), (x - 14.0, y), Font::new(22.0, GREY).anchor(HPos::Right));
-    }
 }
 
 /// Places at which a density is drawn.

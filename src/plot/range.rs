@@ -33,6 +33,10 @@ impl Range {
         }
     }
 
+    pub fn about(middle: f64, half: f64) -> Self {
+        Range { lo: middle - half, hi: middle + half }
+    }
+
     pub fn length(self) -> f64 {
         self.hi - self.lo
     }
@@ -47,9 +51,14 @@ impl Range {
         Range { lo: self.lo - pad, hi: self.hi + pad }
     }
 
-    /// How far along the interval x lies, 0 to 1.
+    /// How far along the interval x lies: 0 to 1 inside.
+    pub fn along(self, x: f64) -> f64 {
+        (x - self.lo) / self.length()
+    }
+
+    /// The same, at least 0 and at most 1.
     pub fn share(self, x: f64) -> f64 {
-        ((x - self.lo) / self.length()).clamp(0.0, 1.0)
+        self.along(x).clamp(0.0, 1.0)
     }
 
     /// About `wanted` round numbers in it, and their distance.

@@ -59,8 +59,7 @@ impl Strip {
         let finite = |share: Option<f64>| share.filter(|s| s.is_finite());
         match (finite(self.explained), finite(self.explained_se)) {
             (Some(share), Some(error)) => {
-                let (share, error) = (text::percent(share), text::percent(error));
-                format!("component {} (explained {} ± {error})", self.component, share.trim_end_matches(" %"))
+                format!("component {} (explained {})", self.component, text::percent_with_error(share, error))
             }
             (Some(share), None) => format!("component {} (explained {})", self.component, text::percent(share)),
             _ => format!("component {}", self.component),

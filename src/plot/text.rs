@@ -55,8 +55,24 @@ pub(super) fn number(x: f64, step: f64) -> String {
 /// A share as a percentage.
 pub(super) fn percent(share: f64) -> String {
     let p = 100.0 * share;
-    let text = if p.abs() < 9.95 { format!("{p:.1}") } else { format!("{p:.0}") };
-    format!("{} %", text.replace('-', "−"))
+    format!("{} %", fixed(p, usize::from(p.abs() < 9.95)))
+}
+
+/// A share and its standard error as percentages with equally many decimals: as many as show one significant digit of an
+/// error below 1 %, at most three; none for larger errors.
+pub(super) fn percent_with_error(share: f64, error: f64) -> String {
+    const MAX_DECIMALS: usize = 3;
+    let (p, e) = (100.0 * share, 100.0 * error);
+    // 0.95 is rounded to 1.
+    let shows = |d: &usize| e.abs() >= 0.95 * 0.1f64.powi(*d as i32);
+    let decimals = if e == 0.0 { 0 } else { (0..MAX_DECIMALS).find(shows).unwrap_or(MAX_DECIMALS) };
+    format!("{} ± {} %", fixed(p, decimals), fixed(e, decimals))
+}
+
+/// A number to so many decimals, without a sign if that is 0.
+fn fixed(x: f64, decimals: usize) -> String {
+    let text = format!("{x:.decimals$}");
+    if text.parse() == Ok(0.0) { text.replace('-', "") } else { text.replace('-', "−") }
 }
 
 /// The index as subscript digits.
