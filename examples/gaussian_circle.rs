@@ -29,17 +29,17 @@ fn main() -> common::Outcome {
     let (mut best, mut single) = (vec![], vec![]);
     for r in linspace(0.05, 0.98, common::number(20).max(2)) {
         let models = (0..RUNS).map(|seed| run(r, seed, 1)).collect::<Result<Vec<_>, _>>()?;
-        let gain = |cost: f64, m: &Model| 100.0 * (1.0 - cost / m.components[0].tangent_cost);
-        let all: Vec<f64> = models.iter().map(|m| gain(m.components[0].cost, m)).collect();
+        let gain = |cost: f64, m: &Model| 100.0 * (1.0 - cost / m.components[0].costs.tangent_cost);
+        let all: Vec<f64> = models.iter().map(|m| gain(m.components[0].costs.cost, m)).collect();
         let each: Vec<f64> =
-            models.iter().flat_map(|m| m.components[0].starts.iter().filter(random).map(|s| gain(s.cost, m))).collect();
+            models.iter().flat_map(|m| m.components[0].report.starts.iter().filter(random).map(|s| gain(s.cost, m))).collect();
         let (mean, deviation) = moments(&all);
         let (one, spread) = moments(&each);
         let c = &models[0].components[0];
         let clipped = c.at_end.iter().filter(|&&c| c).count();
         println!(
             "{r:<11.3}  {:<9.6}  {:<11.6}  {mean:6.2}  {deviation:9.1e}  {one:18.2}  {spread:9.2}  {clipped:7}",
-            c.cost, c.tangent_cost
+            c.costs.cost, c.costs.tangent_cost
         );
         best.push((r, mean, deviation));
         single.push((r, one, spread));

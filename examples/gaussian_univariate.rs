@@ -27,7 +27,7 @@ fn main() -> common::Outcome {
         let line = normal.line(c);
         let clipped = c.at_end.iter().filter(|&&c| c).count();
         println!("deviations from {:.2}; {clipped} of {} measures at an end", deviations[0], means.len());
-        println!("  cost among Gaussians            {:.12}", c.cost);
+        println!("  cost among Gaussians            {:.12}", c.costs.cost);
         println!("  the same by quantile functions  {:.12}", normal.cost(&line, &functions));
         if clipped == 0 {
             // No constraint is active: linear PCA.
@@ -43,7 +43,7 @@ fn main() -> common::Outcome {
             let beside = normal.perturbed(&line, [1e-3, 1e-2, 1e-1][k % 3], &mut stream);
             let (low, high) = beside.interval();
             if low < high {
-                least = least.min(normal.cost(&beside, &functions) - c.cost);
+                least = least.min(normal.cost(&beside, &functions) - c.costs.cost);
             }
         }
         println!("  3000 lines of other measures near it: the best costs {least:.1e} more");
@@ -56,7 +56,8 @@ fn main() -> common::Outcome {
             Axis(-0.2, 2.6, "standard deviation"),
         );
         plane.area(&[(-1.5, 0.0), (1.5, 0.0), (1.5, -0.2), (-1.5, -0.2)], FAINT, 1.0);
-        let at = |t: f64| model.inverse_transform(1, t, OutsideInterval::Clamp).map(|g| (g.mean[0], g.covariance[0].sqrt()));
+        let at =
+            |t: f64| model.inverse_transform(1, t, OutsideInterval::Clamp).map(|g| (g.mean[0], g.covariance[0].sqrt()));
         let (low, high) = c.times.iter().fold((0.0f64, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
         for ((&m, &s), &t) in means.iter().zip(&deviations).zip(&c.times) {
             plane.line(&[(m, s), at(t)?], GREY, 2);

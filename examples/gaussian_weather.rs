@@ -55,9 +55,9 @@ fn report(model: &Model) -> common::Outcome {
         println!(
             "  component {}: cost {:.4} (tangent PCA {:.4}), explains {:.1} %, {} of {} at its ends",
             k + 1,
-            c.cost,
-            c.tangent_cost,
-            100.0 * c.explained.unwrap_or(0.0),
+            c.costs.cost,
+            c.costs.tangent_cost,
+            100.0 * c.costs.explained.unwrap_or(0.0),
             c.at_end.iter().filter(|&&c| c).count(),
             c.times.len()
         );
@@ -65,7 +65,8 @@ fn report(model: &Model) -> common::Outcome {
         let names = |of: &[usize]| of.iter().map(|&i| model.names[i].as_str()).collect::<Vec<_>>().join(", ");
         let last = order.len() - 1;
         for (end, i) in [("least", order[0]), ("middle", order[last / 2]), ("most", order[last])] {
-            let [rain, wind, correlation] = describe(&model.inverse_transform(k + 1, c.times[i], OutsideInterval::Clamp)?.covariance);
+            let [rain, wind, correlation] =
+                describe(&model.inverse_transform(k + 1, c.times[i], OutsideInterval::Clamp)?.covariance);
             println!(
                 "    t {:7.3} ({end}): deviation of precipitation {rain:.2} in, of wind {wind:.2} mph, correlation \
                  {correlation:.2}",
@@ -80,7 +81,7 @@ fn report(model: &Model) -> common::Outcome {
 
 fn draw(model: &Model) -> common::Outcome {
     let (t1, t2) = (&model.components[0].times, &model.components[1].times);
-    let share = |k: usize| 100.0 * model.components[k].explained.unwrap_or(0.0);
+    let share = |k: usize| 100.0 * model.components[k].costs.explained.unwrap_or(0.0);
     let span = |times: &[f64]| {
         let (low, high) = times.iter().fold((0.0f64, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
         (low - 0.16 * (high - low), high + 0.16 * (high - low))
