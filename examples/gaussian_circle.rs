@@ -31,8 +31,10 @@ fn main() -> common::Outcome {
         let models = (0..RUNS).map(|seed| run(r, seed, 1)).collect::<Result<Vec<_>, _>>()?;
         let gain = |cost: f64, m: &Model| 100.0 * (1.0 - cost / m.components[0].costs.tangent_cost);
         let all: Vec<f64> = models.iter().map(|m| gain(m.components[0].costs.cost, m)).collect();
-        let each: Vec<f64> =
-            models.iter().flat_map(|m| m.components[0].report.starts.iter().filter(random).map(|s| gain(s.cost, m))).collect();
+        let each: Vec<f64> = models
+            .iter()
+            .flat_map(|m| m.components[0].report.starts.iter().filter(random).map(|s| gain(s.cost, m)))
+            .collect();
         let (mean, deviation) = moments(&all);
         let (one, spread) = moments(&each);
         let c = &models[0].components[0];

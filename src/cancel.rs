@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A request to stop, shared by clones. It is given to a [`Fit`](crate::clouds::Fit::cancel_by), a
-/// [`Projector`](crate::clouds::Projector::cancel_by) or a [`Solver`](crate::ot::Solver::cancel_by), which look at it in every
+/// [`Projector`](crate::clouds::Projector::cancel_by) or a [`DivergenceSolver`](crate::ot::DivergenceSolver::cancel_by), which look at it in every
 /// iteration of a solve and in every step of a regression and then return [`Error::Cancelled`]. A token that is set stays
 /// set; to go on, give a new one.
 ///

@@ -56,33 +56,33 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// Where to compute: what [`DeviceChoice::place`] found. [`Fit::on`] and [`Model::on`] take it.
+/// Where to compute: what [`DeviceChoice::find`] found. [`Fit::on`] and [`Model::on`] take it.
 ///
 /// # Example
 /// ```
 /// use wgpca::DeviceChoice;
-/// let place = DeviceChoice::Auto.place()?;
-/// println!("computing on {place}"); // cpu (no NVIDIA driver (libcuda) is installed)
+/// let device = DeviceChoice::Auto.find()?;
+/// println!("computing on {device}"); // cpu (no NVIDIA driver (libcuda) is installed)
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Device {
     #[cfg(feature = "cuda")]
-    device: Option<CudaDevice>,
+    gpu: Option<CudaDevice>,
     /// Why it is the CPU, if that was not asked for.
     why: Option<String>,
 }
 
 impl DeviceChoice {
-    /// The place of this choice. Only `auto` falls back to the CPU, and the place says why.
+    /// The device of this choice. Only `auto` falls back to the CPU, and the device says why.
     ///
     /// # Errors
     /// [`Error::Device`] if the GPU that was asked for cannot be used.
-    pub fn place(self) -> Result<Device> {
+    pub fn find(self) -> Result<Device> {
         match self {
             DeviceChoice::Cpu => Ok(Device::cpu(None)),
-            DeviceChoice::Cuda(index) => Device::gpu(index),
-            DeviceChoice::Auto => match Device::gpu(0) {
+            DeviceChoice::Cuda(index) => Device::open(index),
+            DeviceChoice::Auto => match Device::open(0) {
                 // Without the remedy: nothing is wrong.
                 Err(Error::Device { problem, .. }) => {
                     Ok(Device::cpu(Some(problem.split(';').next().unwrap_or_default().into())))
@@ -98,18 +98,18 @@ impl Device {
     pub fn cpu(why: Option<String>) -> Self {
         Device {
             #[cfg(feature = "cuda")]
-            device: None,
+            gpu: None,
             why,
         }
     }
 
     #[cfg(feature = "cuda")]
-    fn gpu(index: usize) -> Result<Self> {
+    fn open(index: usize) -> Result<Self> {
         Ok(CudaDevice::open(index)?.into())
     }
 
     #[cfg(not(feature = "cuda"))]
-    fn gpu(index: usize) -> Result<Self> {
+    fn open(index: usize) -> Result<Self> {
         let problem = "this program was built without CUDA; build it with the feature cuda or use the CPU";
         Err(Error::device(DeviceChoice::Cuda(index).to_string(), problem))
     }
@@ -117,29 +117,29 @@ impl Device {
     /// Whether it is a GPU.
     pub fn is_gpu(&self) -> bool {
         #[cfg(feature = "cuda")]
-        return self.device.is_some();
+        return self.gpu.is_some();
         #[cfg(not(feature = "cuda"))]
         false
     }
 
     /// The GPU, if it is one.
     #[cfg(feature = "cuda")]
-    pub fn device(&self) -> Option<&CudaDevice> {
-        self.device.as_ref()
+    pub fn gpu(&self) -> Option<&CudaDevice> {
+        self.gpu.as_ref()
     }
 }
 
 #[cfg(feature = "cuda")]
 impl From<CudaDevice> for Device {
     fn from(device: CudaDevice) -> Self {
-        Device { device: Some(device), why: None }
+        Device { gpu: Some(device), why: None }
     }
 }
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(feature = "cuda")]
-        if let Some(device) = &self.device {
+        if let Some(device) = &self.gpu {
             return write!(f, "cuda:{}, {}", device.gpu().index, device.name());
         }
         match &self.why {
@@ -159,12 +159,12 @@ impl Fit<f32> {
     ///
     /// # Errors
     /// [`Error::Device`] if the steps so far were taken on another GPU that fails.
-    pub fn on(self, place: &Device) -> Result<Self> {
+    pub fn on(self, device: &Device) -> Result<Self> {
         #[cfg(feature = "cuda")]
-        if let Some(device) = &place.device {
-            return self.on_device(device);
+        if let Some(gpu) = &device.gpu {
+            return self.on_device(gpu);
         }
-        let _ = place;
+        let _ = device;
         self.on_cpu()
     }
 }
@@ -181,22 +181,22 @@ impl Model<f32> {
     /// let cloud = |by: f64| Measure::uniform(format!("{by}"), (0..40).map(|k| by + f64::from(k) / 40.0).collect(), 1);
     /// let measures = [cloud(-1.0)?, cloud(0.0)?, cloud(2.0)?];
     /// let settings = Settings { steps: [10, 10], batch: 16, hidden: vec![8; 2], ..Settings::fast() };
-    /// let place = DeviceChoice::Cpu.place()?; // or Auto, or Cuda(0)
-    /// let mut fit = Fit::<f32>::new(&measures, &settings)?.on(&place)?;
+    /// let device = DeviceChoice::Cpu.find()?; // or Auto, or Cuda(0)
+    /// let mut fit = Fit::<f32>::new(&measures, &settings)?.on(&device)?;
     /// while fit.advance()?.is_some() {}
     /// let model = fit.model()?;
-    /// assert_eq!(model.on(&place)?.score(&measures)?, model.score(&measures)?);
+    /// assert_eq!(model.on(&device)?.score(&measures)?, model.score(&measures)?);
     /// # Ok::<(), wgpca::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Device`] if the GPU fails.
-    pub fn on(&self, place: &Device) -> Result<Projector<'_, f32>> {
+    pub fn on(&self, device: &Device) -> Result<Projector<'_, f32>> {
         #[cfg(feature = "cuda")]
-        if let Some(device) = &place.device {
-            return self.on_device(device);
+        if let Some(gpu) = &device.gpu {
+            return self.on_device(gpu);
         }
-        let _ = place;
+        let _ = device;
         Ok(self.on_cpu())
     }
 }

@@ -88,6 +88,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// A stable name of the kind of error: `parameter`, `points`, `weights`, `covariance`, `file`, `io`, `device`, `cancelled` or
+    /// `time`. Texts may change; this does not.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Parameter { .. } => "parameter",
+            Error::Points { .. } => "points",
+            Error::Weights { .. } => "weights",
+            Error::Covariance { .. } => "covariance",
+            Error::File { .. } => "file",
+            Error::Io { .. } => "io",
+            Error::Device { .. } => "device",
+            Error::Cancelled => "cancelled",
+            Error::Time { .. } => "time",
+        }
+    }
+
     /// A setting outside its range.
     pub fn parameter(name: &'static str, problem: impl Into<String>) -> Self {
         Error::Parameter { name, problem: problem.into() }

@@ -49,24 +49,40 @@
 //!
 //! # Modules
 //!
-//! | module | what |
+//! | module | content |
 //! | --- | --- |
-//! | [`clouds`] | fits, models, what a model can do |
-//! | [`gaussian`] | the same for Gaussian measures, exactly; Bures–Wasserstein geometry |
+//! | [`clouds`] | geodesic PCA of point clouds: settings, fits, models, components |
+//! | [`gaussian`] | the same for Gaussian measures, exactly; Bures–Wasserstein geometry, barycentre, tangent PCA |
 //! | [`ot`] | Sinkhorn divergence with its gradient, exact assignment |
-//! | [`nn`] | networks with hand-derived derivatives |
-//! | `io` | readers of point clouds and covariances (feature `io`; packed scans, `.laz`: feature `laz`) |
-//! | `store` | model files and checkpoints (feature `io`) |
-//! | `plot` | the picture of a fit (feature `cli`) |
+//! | [`rng`] | counter-based random streams, evenly spread normals |
+//! | [`nn`] | activations and shapes of the networks |
+//! | [`error`], [`measure`] | [`Error`] and [`Measure`] |
+//! | `io` | readers of point clouds and covariances, checkpoints, atomic writes (feature `io`) |
+//! | `cuda` | NVIDIA GPUs and the divergence on them (feature `cuda`) |
+//!
+//! At the root: [`Model`], a fitted model of either kind and precision; [`Projection`], [`Evaluation`] and [`Status`], which both kinds
+//! return; [`Device`], [`Pool`] and [`Cancel`], which say where work runs and when it stops.
+//!
+//! # Conventions
 //!
 //! Points are rows. The cost is `|x − y|²` without ½, so divergences and residuals are squared distances. Everything
-//! that a model takes or gives is in the units of the data. A [`Cancel`] stops long work within an iteration. Results do not depend on the number of threads, and a seed
-//! reproduces a run bit for bit on the same kind of CPU.
+//! that a model takes or gives is in the units of the data. Components count from 1 in arguments and texts; the vector
+//! `components` counts from 0, as vectors do. Models of both kinds have the same verbs with the same arguments in the same order:
+//! `transform`, `inverse_transform`, `sample`, `score`, `evaluate`, `save`, `load`, `to_bytes`, `from_bytes`. A [`Cancel`] stops long
+//! work within an iteration. Work runs on the threads of the [`Pool`] in which it is called, and outside of any on rayon's current
+//! pool; results do not depend on their number, and a seed reproduces a run bit for bit on the same kind of CPU.
 //!
 //! # Features
 //!
-//! `io`: files. `cli` (default): the command `wgpca`, with `io`. Without either the crate depends on faer, bytemuck and
-//! rayon alone.
+//! | feature | content | default |
+//! | --- | --- | --- |
+//! | `cli` | the command `wgpca` and its pictures; implies `io` | yes |
+//! | `cuda` | fits and solves on an NVIDIA GPU; the driver is looked for at run time | yes |
+//! | `io` | files: readers, models, checkpoints; implies `serde` | through `cli` |
+//! | `laz` | LASzip scans (`.laz`); implies `io` | no |
+//! | `serde` | `Serialize` and `Deserialize` for settings and results | through `io` |
+//!
+//! Without features the crate depends on faer, rand, rand_distr, bytemuck and rayon.
 
 mod cancel;
 pub mod clouds;
@@ -85,6 +101,7 @@ mod model;
 pub mod nn;
 pub mod ot;
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod plot;
 pub(crate) mod pool;
 mod results;
@@ -109,3 +126,8 @@ pub use status::Status;
 pub fn instruction_set() -> String {
     format!("{:?}", simd::Isa::best())
 }
+
+/// The examples of the README, compiled and run.
+#[cfg(all(doctest, feature = "io"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -22,8 +22,8 @@ pub fn parity(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
 }
 
 /// There, or on the CPU.
-fn place(device: Option<&CudaDevice>) -> Result<Device> {
-    device.map_or_else(|| DeviceChoice::Cpu.place(), |device| Ok(device.clone().into()))
+fn at(device: Option<&CudaDevice>) -> Result<Device> {
+    device.map_or_else(|| DeviceChoice::Cpu.find(), |device| Ok(device.clone().into()))
 }
 
 /// Cost and spectrum of a start.
@@ -57,7 +57,7 @@ fn starts(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
                     start(fit, options)?
                 }
             };
-            let got = start(fresh()?.on(&place(device)?)?, options)?;
+            let got = start(fresh()?.on(&at(device)?)?, options)?;
             let cost = relative(got.0, expected.0, 0.0);
             let largest = expected.1.first().copied().unwrap_or(0.0);
             let pairs = got.1.iter().zip(&expected.1);
@@ -105,9 +105,9 @@ fn projections(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     model.sinkhorn.tolerance = 1e-5;
     let points = settings.evaluation_points;
     let exact = model.cast::<f64>();
-    let (pool, place) = (&options.pool, place(device)?);
+    let (pool, at) = (&options.pool, at(device)?);
     let (expected, costs) = (pool.run(|| exact.transform(&data))?, pool.run(|| exact.evaluate_with(&data, points))?);
-    let mut projector = model.on(&place)?;
+    let mut projector = model.on(&at)?;
     let (got, got_costs) =
         (pool.run(|| projector.transform(&data))?, pool.run(|| projector.evaluate_with(&data, points))?);
     let (time, residual, open) = apart(&got, &expected);
@@ -135,11 +135,11 @@ pub fn time(device: &CudaDevice, options: &Options) -> Result<bool> {
         settings = Settings { steps: [10; 2], ..crate::parity::settings(Preset::Fast, 1, 10, true) };
         settings.sinkhorn = Sinkhorn { epsilon: epsilon(true), ..settings.sinkhorn };
     }
-    let [gpu, cpu] = [place(Some(device))?, place(None)?];
+    let [gpu, cpu] = [at(Some(device))?, at(None)?];
     let (model, mut all) = whole(&clouds, &settings, &gpu, &format!("{fit}, fast"), options)?;
 
-    let timed = |place: &Device| -> Result<_> {
-        let (mut projector, mut rows) = (model.on(place)?, vec![]);
+    let timed = |at: &Device| -> Result<_> {
+        let (mut projector, mut rows) = (model.on(at)?, vec![]);
         let mut work = || {
             rows = options.pool.run(|| projector.transform(&clouds))?;
             Ok(())
@@ -161,11 +161,11 @@ pub fn time(device: &CudaDevice, options: &Options) -> Result<bool> {
 fn whole(
     clouds: &[Measure],
     settings: &Settings,
-    place: &Device,
+    at: &Device,
     name: &str,
     options: &Options,
 ) -> Result<(Model<f32>, bool)> {
-    let mut fit = Fit::<f32>::new(clouds, settings)?.on(place)?;
+    let mut fit = Fit::<f32>::new(clouds, settings)?.on(at)?;
     let [mut start, mut steps, mut evaluations, mut end] = [0.0; 4];
     loop {
         let begin = Instant::now();

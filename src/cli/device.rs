@@ -5,14 +5,14 @@ use super::process::Exit;
 use serde_json::{Value, json};
 use wgpca::{Device, DeviceChoice, Error, Pool, Result};
 
-/// The place that was asked for, and what to say of it, if anything; `unless` says why `auto` should not even look for a GPU.
-pub fn place(choice: DeviceChoice, unless: Option<&str>) -> Result<(Device, Option<String>)> {
-    let place = match (choice, unless) {
+/// The device that was asked for, and what to say of it, if anything; `unless` says why `auto` should not even look for a GPU.
+pub fn find(choice: DeviceChoice, unless: Option<&str>) -> Result<(Device, Option<String>)> {
+    let device = match (choice, unless) {
         (DeviceChoice::Auto, Some(why)) => Device::cpu(Some(why.into())),
-        _ => choice.place()?,
+        _ => choice.find()?,
     };
-    let said = (choice != DeviceChoice::Cpu).then(|| format!("device: {place}"));
-    Ok((place, said))
+    let said = (choice != DeviceChoice::Cpu).then(|| format!("device: {device}"));
+    Ok((device, said))
 }
 
 /// Gaussians are a matter for the CPU.

@@ -2,7 +2,7 @@
 
 use super::args::Fit as Arguments;
 use super::console::Console;
-use super::device::place;
+use super::device;
 use super::inputs::{read, title};
 use super::output::{LEGEND, Reporter, component, components, draws};
 use super::process::on_stop;
@@ -33,11 +33,11 @@ pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<E
         prepare(directory)?;
     }
     let _locks = run.locks(console)?;
-    let (place, why) = place(args.device, None)?;
+    let (device, why) = device::find(args.device, None)?;
     if let Some(why) = why {
         console.say(why);
     }
-    fit = fit.on(&place)?;
+    fit = fit.on(&device)?;
     let pool = pool(args.threads, console)?;
     fit.cancel_by(&on_stop()?);
     fit.warnings().iter().for_each(|text| console.warn(text));
@@ -46,7 +46,7 @@ pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<E
     if absent > 0 {
         console.say(format!("{absent} of {} measures have weight 0 and are left out", weights.len()));
     }
-    if place.is_gpu() && weights.iter().any(|w| *w != weights[0]) {
+    if device.is_gpu() && weights.iter().any(|w| *w != weights[0]) {
         console.say("the steps of measures of unequal weights are taken on the CPU, all else on the GPU");
     }
     let (mut progress, mut out) = (Progress::new(console, args.json), Reporter::new(console));

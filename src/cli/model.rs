@@ -1,7 +1,7 @@
 //! A model that a command works with: its file, its solves, where it projects.
 
 use super::args::Solves;
-use super::device::place;
+use super::device;
 use std::path::Path;
 use wgpca::clouds::{Model, Projector};
 use wgpca::gaussian;
@@ -54,6 +54,6 @@ pub fn projector<'a>(
     measures: &[Measure],
     choice: DeviceChoice,
 ) -> Result<(Projector<'a, f32>, Option<String>)> {
-    let (place, said) = place(choice, (measures.len() < MIN_GPU_MEASURES).then_some("fewer than 32 measures"))?;
-    Ok((model.on(&place)?, said))
+    let (device, said) = device::find(choice, (measures.len() < MIN_GPU_MEASURES).then_some("fewer than 32 measures"))?;
+    Ok((model.on(&device)?, said))
 }

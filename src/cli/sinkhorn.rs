@@ -2,7 +2,7 @@
 
 use super::args::{Reading, Sinkhorn as Arguments};
 use super::console::Console;
-use super::device::place;
+use super::device;
 use super::inputs::read;
 use super::output::{emit, exact, line};
 use super::output_files;
@@ -12,7 +12,6 @@ use serde_json::json;
 use std::path::Path;
 use wgpca::Status;
 #[cfg(feature = "cuda")]
-use wgpca::ot::Divergence;
 use wgpca::ot::{Epsilon, Points, Sinkhorn, divergence};
 use wgpca::{Error, Measure, Result};
 
@@ -40,19 +39,19 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
         );
         return Err(Error::file(&args.y, "", problem));
     }
-    let (place, why) = place(args.device, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
+    let (device, why) = device::find(args.device, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
     let pairs = format!("{} × {} points, and each cloud with itself", x.len(), y.len());
     let waiting = Waiting::new(console, args.json, pairs);
     #[cfg(feature = "cuda")]
-    let on_gpu = match place.device() {
+    let on_gpu = match device.gpu() {
         Some(device) => {
             let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
-            Some(widened(wgpca::cuda::divergence(device, &x, &y, &settings(GPU_TOLERANCE))?))
+            Some(wgpca::cuda::divergence(device, &x, &y, &settings(GPU_TOLERANCE))?.cast())
         }
         None => None,
     };
     #[cfg(not(feature = "cuda"))]
-    let (on_gpu, _) = (None, place);
+    let (on_gpu, _) = (None, device);
     let on_cpu = on_gpu.is_none();
     let form = if !on_cpu { "f32, there is f64 only on the CPU" } else { "f64" };
     let s = match on_gpu {
@@ -137,15 +136,6 @@ fn unless(pairs: usize, tolerance: Option<f64>) -> Option<&'static str> {
         Some(t) if t < GPU_TOLERANCE => Some("for this tolerance"),
         _ => None,
     }
-}
-
-/// The same in f64.
-#[cfg(feature = "cuda")]
-fn widened(s: Divergence<f32>) -> Divergence<f64> {
-    let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
-    let Divergence { value, ot_xy, ot_xx, ot_yy, epsilon, gradient, potentials, report } = s;
-    let potentials = wgpca::ot::Potentials { f: wide(&potentials.f), g: wide(&potentials.g) };
-    Divergence { value, ot_xy, ot_xx, ot_yy, epsilon, gradient: wide(&gradient), potentials, report }
 }
 
 /// The one cloud of a file.

@@ -69,6 +69,7 @@ mod settings;
 mod sums;
 mod tangent;
 
+#[doc(hidden)]
 pub use crate::linalg::{rotation_exp, rotation_log};
 pub use barycentre::{Barycentre, barycentre};
 pub use component::{Component, Costs, Lift, Report, StartReport};

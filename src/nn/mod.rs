@@ -14,9 +14,12 @@ mod pass;
 mod potential;
 
 pub use activation::Activation;
+#[doc(hidden)]
 pub use adam::Adam;
 #[cfg(all(test, feature = "cuda"))]
 pub(crate) use adam::step_and_floor;
+#[doc(hidden)]
 pub use eigenvalue::Jets;
 pub use mlp::Mlp;
+#[doc(hidden)]
 pub use pass::Pass;

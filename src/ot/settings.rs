@@ -48,6 +48,7 @@ impl Sinkhorn {
 
 /// What a solve reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Report {
     /// How it ended.
     pub status: Status,

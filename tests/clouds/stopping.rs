@@ -103,7 +103,7 @@ fn projections_and_evaluations_stop() {
     let data = measures();
     let quick = Settings { components: 1, starts: vec![Start::Random], ..settings() };
     let model = fit::<f32>(&data, &quick, &Pool::new(1).unwrap()).unwrap();
-    let mut projector = model.on(&DeviceChoice::Cpu.place().unwrap()).unwrap();
+    let mut projector = model.on(&DeviceChoice::Cpu.find().unwrap()).unwrap();
     let cancel = Cancel::new();
     projector.cancel_by(&cancel);
     let times = projector.transform(&data).unwrap();

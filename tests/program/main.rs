@@ -5,5 +5,6 @@ mod clouds;
 #[path = "../common/mod.rs"]
 mod common;
 mod gaussians;
+mod readme;
 #[cfg(unix)]
 mod stopping;

@@ -8,7 +8,7 @@ use super::mesh;
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// Draw this many points uniformly by area from the faces of a mesh (ply, off, obj, stl) instead of taking its
-    /// vertices. Files of other formats have no faces and are read as they are; [`read`] wants at least one mesh.
+    /// vertices. Files of other formats have no faces and are read as they are; [`read`](crate::io::read()) wants at least one mesh.
     pub surface: Option<usize>,
     /// Seed of the surface samples.
     pub seed: u64,

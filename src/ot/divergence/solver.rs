@@ -7,11 +7,12 @@ use crate::error::{Error, Result};
 use crate::ot::epsilon::{Epsilon, both};
 use crate::ot::points::Points;
 use crate::ot::{Report, Sinkhorn};
-use crate::simd::real::Real;
+use crate::simd::real::{Real, cast, widen};
 use crate::status::Status;
 
 /// A Sinkhorn divergence with all that was found on the way.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Divergence<T> {
     /// S_ε(x, y).
     pub value: f64,
@@ -29,6 +30,16 @@ pub struct Divergence<T> {
     pub potentials: Potentials<T>,
     /// The worst of the three solves: status, iterations, marginal error.
     pub report: Report,
+}
+
+impl<T: Real> Divergence<T> {
+    /// The same in another precision.
+    pub fn cast<U: Real>(&self) -> Divergence<U> {
+        let Divergence { value, ot_xy, ot_xx, ot_yy, epsilon, report, .. } = *self;
+        let other = |values: &[T]| cast(&widen(values));
+        let potentials = Potentials { f: other(&self.potentials.f), g: other(&self.potentials.g) };
+        Divergence { value, ot_xy, ot_xx, ot_yy, epsilon, gradient: other(&self.gradient), potentials, report }
+    }
 }
 
 /// S_ε(x, y), its gradient in x, and what was reached.

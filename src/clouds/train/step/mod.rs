@@ -26,6 +26,7 @@ const SURE_FRACTION: f64 = 0.8;
 
 /// What a step saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StepOutcome {
     /// Mean of S_ε over the measures of the step by what they count for, where it was asked for.
     pub divergence: Option<f64>,
