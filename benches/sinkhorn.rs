@@ -14,7 +14,7 @@ fn clouds<T: Real>(n: usize, d: usize) -> (Points<T>, Points<T>) {
     let mut stream = Stream::new(1, [n as u32, d as u32, 0]);
     let mut cloud = |shift: f64, stretch: f64| {
         let coords: Vec<f64> = (0..n * d).map(|_| shift + stretch * stream.normal()).collect();
-        Points::uniform(&&coords.iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), d).unwrap()
+        Points::uniform(&coords.iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), d).unwrap()
     };
     (cloud(0.0, 1.0), cloud(0.2, 1.1))
 }

@@ -91,12 +91,21 @@ static __device__ __forceinline__ void backward_rows(Shape shape, const float* _
     }
 }
 
+struct BackwardArgs {
+    NetworkWeights weights;
+    const float* bar_v;
+    float *bar_u, *store;
+    uint64_t m;
+    uint32_t stride;
+};
+LAYOUT(BackwardArgs, weights, bar_v, bar_u, store, m, stride)
+
 #define BACKWARD(R)                                                                                                            \
-    KERNEL __launch_bounds__(512, 1) backward_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,    \
-                                               const float* __restrict__ mirror, const float* __restrict__ bar_v,              \
-                                               float* bar_u, float* store, uint64_t m, uint32_t stride) {                      \
+    KERNEL __launch_bounds__(512, 1) backward_##R(BackwardArgs args) {                                                         \
         DYN_SHARED(float, shared);                                                                                             \
-        backward_rows<R>(Shape{shape}, parameters, mirror, bar_v, bar_u, store, m, stride, shared);                            \
+        const uint32_t* __restrict__ table = args.weights.table;                                                               \
+        backward_rows<R>(Shape{table}, args.weights.parameters, args.weights.mirror, args.bar_v, args.bar_u, args.store,       \
+                         args.m, args.stride, shared);                                                                         \
     }                                                                                                                          \
     REGISTER(backward_##R)
 BACKWARD(8)

@@ -2,8 +2,20 @@
 // One thread a coordinate: pairs × n × d, row-major. Means are in units of √(ε ln 2). Bound by memory, 12 bytes each.
 #include "sinkhorn.cuh"
 
-KERNEL sinkhorn_gradient(SinkhornShape s, const double* __restrict__ epsilon, float* __restrict__ work,
-                         const float* __restrict__ means, float* __restrict__ gradient) {
+struct SinkhornGradientArgs {
+    SinkhornShape shape;
+    const double* epsilon;
+    float* work;
+    const float* means;
+    float* gradient;
+};
+LAYOUT(SinkhornGradientArgs, shape, epsilon, work, means, gradient)
+
+KERNEL sinkhorn_gradient(SinkhornGradientArgs args) {
+    const SinkhornShape& s = args.shape;
+    const double* __restrict__ epsilon = args.epsilon;
+    float *__restrict__ work = args.work, *__restrict__ gradient = args.gradient;
+    const float* __restrict__ means = args.means;
     const uint64_t k = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (k >= s.pairs * s.n * s.d) return;
     const uint64_t size = s.n * s.d, pair = k / size;

@@ -18,9 +18,20 @@ static __device__ __forceinline__ unsigned jet_at(Network f, unsigned end, unsig
     return (end * JETS + field) * (f.size(0) + f.stored()) + (l ? f.size(0) + f.before(l) : 0);
 }
 
-KERNEL __launch_bounds__(512, 1) eigenvalue_jets(const uint32_t* __restrict__ table, const float* __restrict__ parameters,
-                                              const float* __restrict__ mirror, const double* __restrict__ result,
-                                              const double* __restrict__ factors, float* jets, float* bar_u, uint32_t stride) {
+struct EigenvalueJetsArgs {
+    NetworkWeights weights;
+    const double *result, *factors;
+    float *jets, *bar_u;
+    uint32_t stride;
+};
+LAYOUT(EigenvalueJetsArgs, weights, result, factors, jets, bar_u, stride)
+
+KERNEL __launch_bounds__(512, 1) eigenvalue_jets(EigenvalueJetsArgs args) {
+    const uint32_t* __restrict__ table = args.weights.table;
+    const float *__restrict__ parameters = args.weights.parameters, *__restrict__ mirror = args.weights.mirror;
+    const double *__restrict__ result = args.result, *__restrict__ factors = args.factors;
+    float *const jets = args.jets, *const bar_u = args.bar_u;
+    const uint32_t stride = args.stride;
     DYN_SHARED(float, shared);
     float *now = shared, *next = now + 6 * stride, *const partial = next + 6 * stride;
     const Shape shape{table};

@@ -96,12 +96,21 @@ static __device__ __forceinline__ void hessian_rows(Shape shape, const float* __
     }
 }
 
+struct HessianArgs {
+    NetworkWeights weights;
+    float *store, *hessians;
+    double* ends;
+    uint64_t m;
+    uint32_t stride;
+};
+LAYOUT(HessianArgs, weights, store, hessians, ends, m, stride)
+
 #define HESSIAN(V)                                                                                                             \
-    KERNEL __launch_bounds__(256, 1) hessian_##V(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,     \
-                                              const float* __restrict__ mirror, float* store, float* hessians, double* ends,   \
-                                              uint64_t m, uint32_t stride) {                                                   \
+    KERNEL __launch_bounds__(256, 1) hessian_##V(HessianArgs args) {                                                           \
         DYN_SHARED(float, shared);                                                                                             \
-        hessian_rows<V>(Shape{shape}, parameters, mirror, store, hessians, ends, m, stride, shared);                           \
+        const uint32_t* __restrict__ table = args.weights.table;                                                               \
+        hessian_rows<V>(Shape{table}, args.weights.parameters, args.weights.mirror, args.store, args.hessians, args.ends,      \
+                        args.m, args.stride, shared);                                                                          \
     }                                                                                                                          \
     REGISTER(hessian_##V)
 HESSIAN(8)
@@ -116,14 +125,30 @@ static __device__ __forceinline__ bool outdoes(double a, double row_a, double b,
     return row_a < row_b;
 }
 
+struct ExtremesArgs {
+    const uint32_t* table;
+    const float *u, *hessians;
+    const double* ends;
+    const float* basis;
+    const double* tridiagonal;
+    double* result;
+    uint64_t m;
+    uint32_t steps;
+};
+LAYOUT(ExtremesArgs, table, u, hessians, ends, basis, tridiagonal, result, m, steps)
+
 // The extreme eigenvalues of all rows, the rows that attain them, the points there and the unit
 // eigenvectors, in f64: result = { λmin, λmax, row of λmin, row of λmax, vector of λmin [d], of λmax [d], u of λmin [d], of
 // λmax [d] }. One block of 256; the order of the rows
 // decides ties, so the result does not depend on timing. With `basis` (steps > 0) the vectors are Ritz vectors: `hessians` is
 // unused and the matrix is the tridiagonal one of lanczos.cu. Shared memory: 2 × 2 n² f64, n = d or steps. Latency alone.
-KERNEL extremes(const uint32_t* __restrict__ table, const float* __restrict__ u, const float* __restrict__ hessians,
-                const double* __restrict__ ends, const float* __restrict__ basis, const double* __restrict__ tridiagonal,
-                uint32_t steps, double* __restrict__ result, uint64_t m) {
+KERNEL extremes(ExtremesArgs args) {
+    const uint32_t* __restrict__ table = args.table;
+    const float *__restrict__ u = args.u, *__restrict__ hessians = args.hessians, *__restrict__ basis = args.basis;
+    const double *__restrict__ ends = args.ends, *__restrict__ tridiagonal = args.tridiagonal;
+    double* __restrict__ result = args.result;
+    const uint64_t m = args.m;
+    const uint32_t steps = args.steps;
     DYN_SHARED(double, shared);
     __shared__ double values[2][8], rows[2][8];
     const unsigned d = Shape{table}.dim(), n = steps ? steps : d, lane = threadIdx.x % 32, warp = threadIdx.x / 32;

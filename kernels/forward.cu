@@ -118,19 +118,37 @@ static __device__ __forceinline__ void forward_rows(Shape shape, const float* __
     }
 }
 
+struct ForwardArgs {
+    NetworkWeights weights;
+    const float* x;
+    float *u, *v, *store;
+    uint64_t m;
+    uint32_t stride;
+};
+LAYOUT(ForwardArgs, weights, x, u, v, store, m, stride)
+
+struct EvaluateArgs {
+    NetworkWeights weights;
+    const float* x;
+    float *u, *v, *slopes;
+    uint64_t m;
+    uint32_t stride;
+};
+LAYOUT(EvaluateArgs, weights, x, u, v, slopes, m, stride)
+
 #define FORWARD(R)                                                                                                             \
-    KERNEL __launch_bounds__(512, 1) forward_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,     \
-                                              const float* __restrict__ mirror, const float* __restrict__ x, float* u,         \
-                                              float* v, float* store, uint64_t m, uint32_t stride) {                           \
+    KERNEL __launch_bounds__(512, 1) forward_##R(ForwardArgs args) {                                                           \
         DYN_SHARED(float, shared);                                                                                             \
-        forward_rows<R, true>(Shape{shape}, parameters, mirror, x, u, v, store, m, stride, shared);                            \
+        const uint32_t* __restrict__ table = args.weights.table;                                                               \
+        forward_rows<R, true>(Shape{table}, args.weights.parameters, args.weights.mirror, args.x, args.u, args.v, args.store,  \
+                              args.m, args.stride, shared);                                                                    \
     }                                                                                                                          \
     REGISTER(forward_##R)                                                                                                      \
-    KERNEL __launch_bounds__(512, 1) evaluate_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,    \
-                                               const float* __restrict__ mirror, const float* __restrict__ x, float* u,        \
-                                               float* v, float* slopes, uint64_t m, uint32_t stride) {                         \
+    KERNEL __launch_bounds__(512, 1) evaluate_##R(EvaluateArgs args) {                                                         \
         DYN_SHARED(float, shared);                                                                                             \
-        forward_rows<R, false>(Shape{shape}, parameters, mirror, x, u, v, slopes, m, stride, shared);                          \
+        const uint32_t* __restrict__ table = args.weights.table;                                                               \
+        forward_rows<R, false>(Shape{table}, args.weights.parameters, args.weights.mirror, args.x, args.u, args.v,             \
+                               args.slopes, args.m, args.stride, shared);                                                      \
     }                                                                                                                          \
     REGISTER(evaluate_##R)
 FORWARD(8)

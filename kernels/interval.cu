@@ -1,5 +1,5 @@
 // Times inside the interval on which id + t∇f is a diffeomorphism (D7), and the particles there.
-#include "compat.cuh"
+#include "terms.cuh"
 
 // Twin: clouds::geodesic::interval::Interval. Eigenvalues that are no numbers leave the time 0 alone.
 struct TimeInterval {
@@ -32,28 +32,44 @@ static __device__ __forceinline__ double clipped(double t, double low, double hi
     return *end == AT_LOW ? low : *end == AT_HIGH ? high : t;
 }
 
+struct PlaceParticlesArgs {
+    const float *u, *v;
+    const double *extremes, *times;
+    const uint32_t* index;
+    double *ends, *slot_time;
+    int32_t* slot_end;
+    double* meeting;
+    int32_t* meeting_end;
+    float* z;
+    TermShape shape;
+};
+LAYOUT(PlaceParticlesArgs, u, v, extremes, times, index, ends, slot_time, slot_end, meeting, meeting_end, z, shape)
+
 // Algorithm 1, lines 5 and 6: t' = t clipped to the interval of the batch and z = u + t' v, for every slot.
 //   extremes    λmin, λmax over the batch
 //   times       n + 2: those of the measures, then the meeting times on the first component and on this one
-//   first       interval of the first component (with `later`)
-// Writes ends (low, high, ∂low/∂λmax, ∂high/∂λmin), the time and the end of each slot, with `later` the clipped meeting
+// Writes ends (low, high, ∂low/∂λmax, ∂high/∂λmin), the time and the end of each slot, with earlier components the clipped meeting
 // times (old, new) and their ends, and z (visits × count, count = m d).
 // Grid: (⌈count / block⌉, visits). Bound by memory: 12 bytes a number.
-KERNEL place_particles(const float* __restrict__ u, const float* __restrict__ v, const double* __restrict__ extremes,
-                       const double* __restrict__ times, const uint32_t* __restrict__ index, double reach, uint64_t n,
-                       uint64_t count, uint32_t visits, uint32_t later, double first_low, double first_high,
-                       double* __restrict__ ends, double* __restrict__ slot_time, int32_t* __restrict__ slot_end,
-                       double* __restrict__ meeting, int32_t* __restrict__ meeting_end, float* __restrict__ z) {
+KERNEL place_particles(PlaceParticlesArgs args) {
+    const float *__restrict__ u = args.u, *__restrict__ v = args.v;
+    const double *__restrict__ extremes = args.extremes, *__restrict__ times = args.times;
+    const uint32_t* __restrict__ index = args.index;
+    double *__restrict__ ends = args.ends, *__restrict__ slot_time = args.slot_time, *__restrict__ meeting = args.meeting;
+    int32_t *__restrict__ slot_end = args.slot_end, *__restrict__ meeting_end = args.meeting_end;
+    float* __restrict__ z = args.z;
+    const uint64_t n = args.shape.n, count = args.shape.count;
+    const uint32_t visits = args.shape.visits;
     __shared__ TimeInterval interval;
-    if (threadIdx.x == 0) interval = time_interval(extremes[0], extremes[1], reach);
+    if (threadIdx.x == 0) interval = time_interval(extremes[0], extremes[1], args.shape.reach);
     __syncthreads();
     if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
         ends[0] = interval.low;
         ends[1] = interval.high;
         ends[2] = interval.low_slope;
         ends[3] = interval.high_slope;
-        if (later) {
-            meeting[0] = clipped(times[n], first_low, first_high, meeting_end);
+        if (args.shape.earlier) {
+            meeting[0] = clipped(times[n], args.shape.first_low, args.shape.first_high, meeting_end);
             meeting[1] = clipped(times[n + 1], interval.low, interval.high, meeting_end + 1);
         }
     }

@@ -67,13 +67,22 @@ static __device__ __forceinline__ void lanczos_rows(Shape shape, const float* __
     }
 }
 
+struct LanczosArgs {
+    NetworkWeights weights;
+    const float* start;
+    float *store, *basis;
+    double *tridiagonal, *ends;
+    uint64_t m;
+    uint32_t steps, stride;
+};
+LAYOUT(LanczosArgs, weights, start, store, basis, tridiagonal, ends, m, steps, stride)
+
 #define LANCZOS(R)                                                                                                             \
-    KERNEL __launch_bounds__(512, 1) lanczos_##R(const uint32_t* __restrict__ shape, const float* __restrict__ parameters,     \
-                                              const float* __restrict__ mirror, const float* __restrict__ start, float* store, \
-                                              float* basis, double* tridiagonal, double* ends, uint64_t m, uint32_t steps,     \
-                                              uint32_t stride) {                                                               \
+    KERNEL __launch_bounds__(512, 1) lanczos_##R(LanczosArgs args) {                                                           \
         DYN_SHARED(float, shared);                                                                                             \
-        lanczos_rows<R>(Shape{shape}, parameters, mirror, start, store, basis, tridiagonal, ends, m, steps, stride, shared);   \
+        const uint32_t* __restrict__ table = args.weights.table;                                                               \
+        lanczos_rows<R>(Shape{table}, args.weights.parameters, args.weights.mirror, args.start, args.store, args.basis,        \
+                        args.tridiagonal, args.ends, args.m, args.steps, args.stride, shared);                                 \
     }                                                                                                                          \
     REGISTER(lanczos_##R)
 LANCZOS(8)

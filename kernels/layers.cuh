@@ -34,6 +34,13 @@ struct Shape {
     __device__ unsigned last() const { return table[10]; }  // where the parameters begin in which f is linear
 };
 
+// The table of `Shape`, the parameters and the mirror, where a kernel only reads them.
+struct NetworkWeights {
+    const uint32_t* table;
+    const float *parameters, *mirror;
+};
+LAYOUT(NetworkWeights, table, parameters, mirror)
+
 // Numbers that a pass over m rows keeps: for each quantity and hidden layer a row-major m × n_l matrix.
 enum { PHI_A, PHI_FIRST, PHI_BAR, PHI_FIELDS };
 // a, σ', s = δ ⊙ σ', c = δ ⊙ σ'' (D1, D2), ȧ, ζ (D3)
@@ -63,7 +70,7 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
     float a[8], ahead[8];
     if (k + 8 <= k1) {
 #pragma unroll
-        for (int j = 0; j < 8; ++j, p += n_c) ahead[j] = *p;
+        for (int j = 0; j < 8; ++j, p += n_c) ahead[j] = __ldg(p);
     }
 #pragma unroll 1
     while (k + 8 <= k1) {
@@ -71,7 +78,7 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
         for (int j = 0; j < 8; ++j) a[j] = ahead[j];
         if (k + 16 <= k1) {
 #pragma unroll
-            for (int j = 0; j < 8; ++j, p += n_c) ahead[j] = *p;
+            for (int j = 0; j < 8; ++j, p += n_c) ahead[j] = __ldg(p);
         }
 #pragma unroll
         for (int v = 0; v < V; ++v) {
@@ -90,7 +97,7 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
     }
 #pragma unroll 1
     for (; k < k1; ++k, p += n_c) {
-        const float a = *p;
+        const float a = __ldg(p);
 #pragma unroll
         for (int v = 0; v < V; ++v) sum[v] += x[v * stride + k] * a;
     }

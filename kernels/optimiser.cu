@@ -19,19 +19,42 @@ static __device__ __forceinline__ unsigned mirrored(Shape shape, unsigned p) {
     return p;
 }
 
-KERNEL fill_mirror(const uint32_t* __restrict__ table, const float* __restrict__ parameters, float* __restrict__ mirror) {
+struct FillMirrorArgs {
+    const uint32_t* table;
+    const float* parameters;
+    float* mirror;
+};
+LAYOUT(FillMirrorArgs, table, parameters, mirror)
+
+KERNEL fill_mirror(FillMirrorArgs args) {
+    const uint32_t* __restrict__ table = args.table;
+    const float* __restrict__ parameters = args.parameters;
+    float* __restrict__ mirror = args.mirror;
     const Shape shape{table};
     const unsigned p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p < shape.parameters()) mirror[mirrored(shape, p)] = parameters[p];
 }
 REGISTER(fill_mirror)
 
+struct UpdateNetworksArgs {
+    const uint32_t* table;
+    const float* gradient;
+    float *parameters, *mirror, *first, *second;
+    const float* rates;
+    const double* scale;
+    const uint32_t* flags;
+};
+LAYOUT(UpdateNetworksArgs, table, gradient, parameters, mirror, first, second, rates, scale, flags)
+
 // m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², p ← p − step m / (√v + floor) with rates = { step, floor }; then f ← c f
 // with c = *scale: the parameters in which f is linear times c, their moments by 1/c and 1/c². The mirror follows.
 // Nothing where flags[0] is 0: a step has failed.
-KERNEL update_networks(const uint32_t* __restrict__ table, const float* __restrict__ gradient, float* __restrict__ parameters,
-                       float* __restrict__ mirror, float* __restrict__ first, float* __restrict__ second,
-                       const float* __restrict__ rates, const double* __restrict__ scale, const uint32_t* __restrict__ flags) {
+KERNEL update_networks(UpdateNetworksArgs args) {
+    const uint32_t *__restrict__ table = args.table, *__restrict__ flags = args.flags;
+    const float *__restrict__ gradient = args.gradient, *__restrict__ rates = args.rates;
+    float *__restrict__ parameters = args.parameters, *__restrict__ mirror = args.mirror;
+    float *__restrict__ first = args.first, *__restrict__ second = args.second;
+    const double* __restrict__ scale = args.scale;
     const Shape shape{table};
     const unsigned p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= shape.parameters() || flags[0] == 0) return;

@@ -3,6 +3,28 @@
 #include "philox.cuh"
 #include "reduce.cuh"
 
+// Constants of the draws of a training. Twin: cuda::draw::DrawShape.
+struct DrawShape {
+    uint64_t seed;
+    uint64_t m;         // rows of x and of each y
+    uint64_t units;     // of work for x
+    double weight;      // of a row of y
+    double fixed, twice_scale, least;  // the rule for ε
+    uint32_t run, n, d, visits;
+    uint32_t form;      // how x is drawn
+    uint32_t rows;      // of x that read one stream, in form 0
+    uint32_t shared_numbers;
+    uint32_t stratified;
+};
+LAYOUT(DrawShape, seed, m, units, weight, fixed, twice_scale, least, run, n, d, visits, form, rows, shared_numbers, stratified)
+
+struct DrawReferenceArgs {
+    float* x;
+    const uint64_t* step;
+    DrawShape shape;
+};
+LAYOUT(DrawReferenceArgs, x, step, shape)
+
 // x ~ ρ = N(0, I), m × d. `form` says how (Stepper::draw, rng::lattice_normals):
 //   0  independent: each run of `rows` rows reads a stream of its own, [run, step, first row]; four numbers a thread
 //   1  lattice, d ≤ 8: x = Φ⁻¹(frac(rev(row)·generator + shift)), the shift of column k being word k of [run, step, 0];
@@ -10,8 +32,11 @@
 //   2  rows independent, row i from block i·⌈d/4⌉ of [run, step, 0] on; four numbers a thread
 // One thread a unit. Bound by the f64 functions of Box–Muller, some microseconds at m × d = 10^4; f64 so that the
 // numbers are those of the CPU after rounding to f32, but for the last digit of one in millions.
-KERNEL draw_reference(float* __restrict__ x, const uint64_t* __restrict__ step, uint64_t seed, uint32_t run, uint64_t m,
-                      uint32_t d, uint32_t form, uint32_t rows, uint64_t units) {
+KERNEL draw_reference(DrawReferenceArgs args) {
+    float* __restrict__ x = args.x;
+    const uint64_t* __restrict__ step = args.step;
+    const uint64_t seed = args.shape.seed, m = args.shape.m, units = args.shape.units;
+    const uint32_t run = args.shape.run, d = args.shape.d, form = args.shape.form, rows = args.shape.rows;
     const uint64_t unit = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (unit >= units) return;
     const uint32_t now = static_cast<uint32_t>(*step);
@@ -46,14 +71,27 @@ KERNEL draw_reference(float* __restrict__ x, const uint64_t* __restrict__ step, 
 }
 REGISTER(draw_reference)
 
+struct DrawOrderArgs {
+    uint32_t *order, *picks;
+    uint64_t* epoch;
+    uint32_t* index;
+    const uint64_t* step;
+    DrawShape shape;
+};
+LAYOUT(DrawOrderArgs, order, picks, epoch, index, step, shape)
+
 // The measures of this step: whole rounds over all n in random order, `visits` a step, none twice in a round. When a
 // round begins (or `epoch`, the round of the stored order, is another one) the order is drawn anew: swaps of i with
 // i + below(n − i), Stream::shuffle_front on [run, round, 0].
 // One block. The words are drawn by all threads; the swaps are sequential, one thread, in shared memory where n numbers
 // fit (`shared_numbers` ≥ n): about 30 ns a measure, 500 ns in global memory, once in n / visits steps.
-KERNEL draw_order(uint32_t* __restrict__ order, uint32_t* __restrict__ picks, uint64_t* __restrict__ epoch,
-                  uint32_t* __restrict__ index, const uint64_t* __restrict__ step, uint64_t seed, uint32_t run,
-                  uint32_t n, uint32_t visits, uint32_t shared_numbers) {
+KERNEL draw_order(DrawOrderArgs args) {
+    uint32_t *__restrict__ order = args.order, *__restrict__ picks = args.picks, *__restrict__ index = args.index;
+    uint64_t* __restrict__ epoch = args.epoch;
+    const uint64_t* __restrict__ step = args.step;
+    const uint64_t seed = args.shape.seed;
+    const uint32_t run = args.shape.run, n = args.shape.n, visits = args.shape.visits;
+    const uint32_t shared_numbers = args.shape.shared_numbers;
     DYN_SHARED(uint32_t, room);
     const uint64_t steps_a_round = n / visits;
     const uint64_t round = *step / steps_a_round, place = *step % steps_a_round;
@@ -83,6 +121,18 @@ KERNEL draw_order(uint32_t* __restrict__ order, uint32_t* __restrict__ picks, ui
 }
 REGISTER(draw_order)
 
+struct DrawMeasuresArgs {
+    const float* points;
+    const double* cumulative;
+    const uint64_t* offsets;
+    const uint32_t *keys, *index;
+    const uint64_t* step;
+    float* y;
+    double* epsilon;
+    DrawShape shape;
+};
+LAYOUT(DrawMeasuresArgs, points, cumulative, offsets, keys, index, step, y, epsilon, shape)
+
 // y ~ ν_i, m × d, for the measure i = index[slot] of each slot, and the ε of the slot. Points and cumulative weights of
 // all measures lie one after the other, measure i at offsets[i] .. offsets[i+1]. Draw j reads word j of [run, step, keys[i]];
 // it takes the first point whose cumulative weight exceeds total · (j + U)/m (stratified) or total · U (independent).
@@ -90,12 +140,18 @@ REGISTER(draw_order)
 // and Source::draw. No product here feeds a sum that could be contracted: the points are those of the CPU.
 // ε = fixed if that is positive, else 2 · scale · max(Σ w |y − ȳ|², least): Data::epsilon.
 // One block a slot. Bound by the latency of the search, log₂ n_i dependent reads.
-KERNEL __launch_bounds__(1024, 1)
-draw_measures(const float* __restrict__ points, const double* __restrict__ cumulative,
-              const uint64_t* __restrict__ offsets, const uint32_t* __restrict__ keys,
-              const uint32_t* __restrict__ index, const uint64_t* __restrict__ step, uint64_t seed, uint32_t run, uint32_t m, uint32_t d,
-              uint32_t stratified, double weight, double fixed, double twice_scale, double least, float* y,
-              double* __restrict__ epsilon) {
+KERNEL __launch_bounds__(1024, 1) draw_measures(DrawMeasuresArgs args) {
+    const float* __restrict__ points = args.points;
+    const double* __restrict__ cumulative = args.cumulative;
+    const uint64_t *__restrict__ offsets = args.offsets, *__restrict__ step = args.step;
+    const uint32_t *__restrict__ keys = args.keys, *__restrict__ index = args.index;
+    float* const y = args.y;
+    double* __restrict__ epsilon = args.epsilon;
+    const uint64_t seed = args.shape.seed;
+    const uint32_t run = args.shape.run, m = static_cast<uint32_t>(args.shape.m), d = args.shape.d;
+    const bool stratified = args.shape.stratified != 0;
+    const double weight = args.shape.weight, fixed = args.shape.fixed;
+    const double twice_scale = args.shape.twice_scale, least = args.shape.least;
     __shared__ double room[32];
     const uint32_t i = index[blockIdx.x];
     const uint64_t start = offsets[i], n = offsets[i + 1] - start;

@@ -39,12 +39,27 @@
 // Larger problems, and many at once, are bound by the instructions.
 #include "cross.cuh"
 
+struct SinkhornCloudsArgs {
+    SinkhornShape shape;
+    const float *x, *y, *a, *b;
+    const double* epsilon;
+    float* work;
+    double* spread;
+    uint64_t* counters;
+    uint32_t groups;
+};
+LAYOUT(SinkhornCloudsArgs, shape, x, y, a, b, epsilon, work, spread, counters, groups)
+
 // The clouds of every pair moved and scaled, logarithms of weights, the spread of the pair, groups' counters at 0. Grid
 // (any, pairs), SINKHORN_THREADS threads. Every block finds ȳ for itself.
-KERNEL sinkhorn_clouds(SinkhornShape s, const float* __restrict__ x, const float* __restrict__ y,
-                       const float* __restrict__ a, const float* __restrict__ b, const double* __restrict__ epsilon,
-                       float* __restrict__ work, double* __restrict__ spread, uint64_t* __restrict__ counters,
-                       unsigned groups) {
+KERNEL sinkhorn_clouds(SinkhornCloudsArgs args) {
+    const SinkhornShape& s = args.shape;
+    const float *__restrict__ x = args.x, *__restrict__ y = args.y, *__restrict__ a = args.a, *__restrict__ b = args.b;
+    const double* __restrict__ epsilon = args.epsilon;
+    float* __restrict__ work = args.work;
+    double* __restrict__ spread = args.spread;
+    uint64_t* __restrict__ counters = args.counters;
+    const unsigned groups = args.groups;
     __shared__ double room[SINKHORN_THREADS / 32];
     const unsigned pair = blockIdx.y, d = s.d, threads = blockDim.x * gridDim.x, me = blockIdx.x * blockDim.x + threadIdx.x;
     if (blockIdx.x == 0 && pair == 0)
@@ -253,13 +268,29 @@ static __device__ void solve_self(const SinkhornShape& s, float* work, double* s
         mean_tile(side, side, scaling[turn], delta, s.d, i, to.means + (2 * pair + 1) * n * s.d, shared.room);
 }
 
+struct SinkhornSolveArgs {
+    SinkhornShape shape;
+    const double *epsilon, *spread;
+    float* work;
+    double* sums;
+    uint64_t* counters;
+    double* numbers;
+    uint32_t* marks;
+    float *potentials, *means;
+};
+LAYOUT(SinkhornSolveArgs, shape, epsilon, spread, work, sums, counters, numbers, marks, potentials, means)
+
 // Blocks are dealt to groups, groups to problems in turn. `counters` holds one for each group; sinkhorn_clouds cleared them.
 extern "C" __global__ void __launch_bounds__(SINKHORN_THREADS, 2)
-    sinkhorn_solve(SinkhornShape s, const double* epsilon, const double* spread, float* work, double* sums,
-                   uint64_t* counters, double* numbers, unsigned* marks, float* potentials, float* means) {
+    sinkhorn_solve(SinkhornSolveArgs args) {
+    const SinkhornShape s = args.shape;
+    const double *const epsilon = args.epsilon, *const spread = args.spread;
+    float* const work = args.work;
+    double* const sums = args.sums;
+    uint64_t* const counters = args.counters;
     DYN_SHARED(SinkhornShared, memory);
     SinkhornShared& shared = *memory;
-    const SinkhornResult to{numbers, marks, potentials, means};
+    const SinkhornResult to{args.numbers, args.marks, args.potentials, args.means};
     const unsigned crosses = s.cross_groups * s.cross_blocks, block = blockIdx.x;
     const bool cross = block < crosses;
     const unsigned blocks = cross ? s.cross_blocks : s.self_blocks, place = cross ? block : block - crosses;

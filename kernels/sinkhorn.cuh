@@ -8,7 +8,7 @@
 // Dynamic shared memory of sinkhorn_solve.
 #define SINKHORN_SHARED 4352
 
-// Twin: cuda::sinkhorn::ProblemShape.
+// Twin: cuda::sinkhorn::SinkhornShape.
 struct SinkhornShape {
     uint64_t n, m;
     double tolerance;
@@ -22,6 +22,8 @@ struct SinkhornShape {
     // Weights are given; start at the potentials that are there.
     uint32_t weighted, kept;
 };
+LAYOUT(SinkhornShape, n, m, tolerance, d, pairs, selves, cross_groups, cross_blocks, self_groups, self_blocks, max_iterations,
+       most_parts, weighted, kept)
 
 // A cloud in scaled coordinates: (x − ȳ) / √(ε ln 2).
 struct SinkhornCloud {

@@ -8,8 +8,8 @@
 // and with E > 0, r = (u + t_new v) − (u₁ + t_old v₁) being the gap to the first component and h the velocity of the e-th:
 //   S + 1 ..     Σ |r|², Σ ⟨r, v⟩, Σ ⟨r, v₁⟩
 //   S + 4 + 3e   Σ ⟨v, h⟩, Σ |h|², and with `pointwise` Σ ⟨v, h⟩² / (|v|² |h|²)
-#include "compat.cuh"
 #include "reduce.cuh"
+#include "terms.cuh"
 
 // ⟨g, h⟩, |g|², |h|² of a row, for every one of the `lanes` (a power of two up to 32) neighbours in a warp that share it.
 struct RowProducts {
@@ -39,14 +39,28 @@ static __device__ __forceinline__ void put_partial(double sum, uint64_t q, doubl
     if (threadIdx.x == 0) partial[q * gridDim.x + blockIdx.x] = total;
 }
 
+struct MeasureTermsArgs {
+    const float *u, *v, *gradients, *old_u, *old_v;
+    const double* meeting;
+    float* gap;
+    double* partial;
+    TermShape shape;
+};
+LAYOUT(MeasureTermsArgs, u, v, gradients, old_u, old_v, meeting, gap, partial, shape)
+
 // First stage, and the gap r (count). Grid: (blocks, S + 1 + E), blocks of whole warps.
 // Bound by memory: S + 2 + 3E reads of count numbers.
-KERNEL measure_terms(const float* __restrict__ u, const float* __restrict__ v, const float* __restrict__ gradients,
-                     const float* __restrict__ old_u, const float* __restrict__ old_v,
-                     const double* __restrict__ meeting, float* __restrict__ gap, double* __restrict__ partial,
-                     uint64_t m, uint32_t d, uint32_t visits, uint32_t earlier, uint32_t lanes, uint32_t pointwise) {
+KERNEL measure_terms(MeasureTermsArgs args) {
+    const float *__restrict__ u = args.u, *__restrict__ v = args.v, *__restrict__ gradients = args.gradients;
+    const float *__restrict__ old_u = args.old_u, *__restrict__ old_v = args.old_v;
+    const double* __restrict__ meeting = args.meeting;
+    float* __restrict__ gap = args.gap;
+    double* __restrict__ partial = args.partial;
+    const uint64_t m = args.shape.m, count = args.shape.count;
+    const uint32_t d = args.shape.d, visits = args.shape.visits, earlier = args.shape.earlier, lanes = args.shape.lanes;
+    const bool pointwise = args.shape.pointwise != 0;
     __shared__ double room[32];
-    const uint64_t count = m * d, stride = static_cast<uint64_t>(gridDim.x) * blockDim.x;
+    const uint64_t stride = static_cast<uint64_t>(gridDim.x) * blockDim.x;
     const uint64_t start = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const uint32_t part = blockIdx.y;
     if (part < visits) {
@@ -98,19 +112,37 @@ KERNEL measure_terms(const float* __restrict__ u, const float* __restrict__ v, c
 }
 REGISTER(measure_terms)
 
+struct FinishTermsArgs {
+    const double* partial;
+    double* sums;
+    const uint32_t* index;
+    const double* slot_time;
+    const int32_t* slot_end;
+    const double *ends, *meeting;
+    const int32_t* meeting_end;
+    double *d_times, *terms, *into;
+    float* weights;
+    TermShape shape;
+};
+LAYOUT(FinishTermsArgs, partial, sums, index, slot_time, slot_end, ends, meeting, meeting_end, d_times, terms, into, weights, shape)
+
 // Second stage and everything that follows from the sums alone; one block.
 //   d_times    n + 2: ∂L/∂t of the measures (0 where clipped or not visited), then of the meeting times
 //   terms      mean |v|², I, O
 //   into       what flows into λmin and λmax from clipped times: Σ ⟨G, v⟩/S times the slope of the end
 //   weights    for the cotangents: t'_s/S of each slot; ∂/∂u and ∂/∂v of λ_I I from r; with the L² form of O two
 //              numbers a component, on h and on v
-KERNEL finish_terms(const double* __restrict__ partial, double* __restrict__ sums, uint32_t blocks,
-                    const uint32_t* __restrict__ index, const double* __restrict__ slot_time,
-                    const int32_t* __restrict__ slot_end, const double* __restrict__ ends,
-                    const double* __restrict__ meeting, const int32_t* __restrict__ meeting_end,
-                    double* __restrict__ d_times, double* __restrict__ terms, double* __restrict__ into,
-                    float* __restrict__ weights, uint64_t n, uint64_t m, uint32_t visits, uint32_t earlier,
-                    uint32_t pointwise, double lambda_intersection, double lambda_orthogonality) {
+KERNEL finish_terms(FinishTermsArgs args) {
+    const double *__restrict__ partial = args.partial, *__restrict__ slot_time = args.slot_time;
+    const double *__restrict__ ends = args.ends, *__restrict__ meeting = args.meeting;
+    const uint32_t* __restrict__ index = args.index;
+    const int32_t *__restrict__ slot_end = args.slot_end, *__restrict__ meeting_end = args.meeting_end;
+    double *__restrict__ sums = args.sums, *__restrict__ d_times = args.d_times;
+    double *__restrict__ terms = args.terms, *__restrict__ into = args.into;
+    float* __restrict__ weights = args.weights;
+    const uint64_t n = args.shape.n, m = args.shape.m;
+    const uint32_t visits = args.shape.visits, earlier = args.shape.earlier, blocks = args.shape.blocks;
+    const bool pointwise = args.shape.pointwise != 0;
     __shared__ double room[32];
     const uint32_t numbers = visits + 1 + (earlier ? 3 + 3 * earlier : 0), warps = blockDim.x / 32;
     for (uint32_t q = threadIdx.x / 32; q < numbers; q += warps) {
@@ -140,7 +172,7 @@ KERNEL finish_terms(const double* __restrict__ partial, double* __restrict__ sum
     if (earlier) {
         const double* gaps = sums + visits + 1;
         terms[1] = mean * gaps[0];
-        const double pull = 2.0 * lambda_intersection;
+        const double pull = 2.0 * args.shape.lambda_intersection;
         // From the third component on the meeting point is fixed on the first one.
         const bool free = earlier == 1 && meeting_end[0] == INSIDE;
         d_times[n] = free ? -pull * (mean * gaps[2]) : 0.0;
@@ -150,7 +182,7 @@ KERNEL finish_terms(const double* __restrict__ partial, double* __restrict__ sum
         if (meeting_end[1] == AT_HIGH) low += along * ends[3];
         more[0] = static_cast<float>(pull / m);
         more[1] = static_cast<float>(pull / m * meeting[1]);
-        const double weight = 2.0 * lambda_orthogonality / m;
+        const double weight = 2.0 * args.shape.lambda_orthogonality / m;
         for (uint32_t e = 0; e < earlier; ++e) {
             const double *products = sums + visits + 4 + 3 * e, gh = mean * products[0], hh = mean * products[1];
             const double norms = speed * hh;
@@ -168,17 +200,27 @@ KERNEL finish_terms(const double* __restrict__ partial, double* __restrict__ sum
 }
 REGISTER(finish_terms)
 
+struct CotangentsArgs {
+    const float *gradients, *v, *old_v, *gap, *weights;
+    float *bar_u, *bar_v;
+    TermShape shape;
+};
+LAYOUT(CotangentsArgs, gradients, v, old_v, gap, weights, bar_u, bar_v, shape)
+
 // Cotangents of all terms (count each), before the networks' backward passes and the pull of the eigenvalues:
 //   ū = Σ_s G_s / S + (2 λ_I / m) r
 //   v̄ = Σ_s t'_s G_s / S + (2 λ_I / m) t_new r + (2 λ_O / m) Σ_h (⟨v,h⟩ h/(|v|²|h|²) − ⟨v,h⟩² v/(|v|⁴|h|²)),
 // the products being means over ρ (weights of `finish_terms`) or, with `pointwise`, those of the row. Neighbours share a
 // row as in `row_products`; sums over the slots in f32, as on the CPU. Grid: whole warps that cover all rows.
 // Bound by memory: S + 2 + E reads and two writes of count numbers.
-KERNEL cotangents(const float* __restrict__ gradients, const float* __restrict__ v, const float* __restrict__ old_v,
-                  const float* __restrict__ gap, const float* __restrict__ weights, float* __restrict__ bar_u,
-                  float* __restrict__ bar_v, uint64_t m, uint32_t d, uint32_t visits, uint32_t earlier, uint32_t lanes,
-                  uint32_t pointwise, double lambda_orthogonality) {
-    const uint64_t row = (static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / lanes, count = m * d;
+KERNEL cotangents(CotangentsArgs args) {
+    const float *__restrict__ gradients = args.gradients, *__restrict__ v = args.v, *__restrict__ old_v = args.old_v;
+    const float *__restrict__ gap = args.gap, *__restrict__ weights = args.weights;
+    float *__restrict__ bar_u = args.bar_u, *__restrict__ bar_v = args.bar_v;
+    const uint64_t m = args.shape.m, count = args.shape.count;
+    const uint32_t d = args.shape.d, visits = args.shape.visits, earlier = args.shape.earlier, lanes = args.shape.lanes;
+    const bool pointwise = args.shape.pointwise != 0;
+    const uint64_t row = (static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / lanes;
     const bool valid = row < m;
     const float share = static_cast<float>(1.0 / visits);
     if (valid)
@@ -205,7 +247,7 @@ KERNEL cotangents(const float* __restrict__ gradients, const float* __restrict__
     for (uint32_t e = 0; e < earlier; ++e) {
         const float* h = old_v + e * count;
         const RowProducts p = row_products(v, h, row, valid, d, lanes);
-        const double weight = 2.0 * lambda_orthogonality / m, norms = p.gg * p.hh;
+        const double weight = 2.0 * args.shape.lambda_orthogonality / m, norms = p.gg * p.hh;
         if (!valid || !(norms > 0.0)) continue;
         const float on_h = static_cast<float>(weight * p.gh / norms);
         const float on_v = static_cast<float>(-weight * p.gh * p.gh / (norms * p.gg));

@@ -17,8 +17,18 @@ static __device__ __forceinline__ double block_largest(double v, double* room) {
     return largest;
 }
 
+struct CheckGradientsArgs {
+    const float* gradient;
+    uint32_t* flags;
+    uint64_t numbers;
+};
+LAYOUT(CheckGradientsArgs, gradient, flags, numbers)
+
 // flags[1] = 1 if a number of the networks' gradients is not finite. Grid-stride; bound by memory.
-KERNEL check_gradients(const float* __restrict__ gradient, uint64_t numbers, uint32_t* flags) {
+KERNEL check_gradients(CheckGradientsArgs args) {
+    const float* __restrict__ gradient = args.gradient;
+    uint32_t* const flags = args.flags;
+    const uint64_t numbers = args.numbers;
     const uint64_t stride = static_cast<uint64_t>(gridDim.x) * blockDim.x;
     bool bad = false;
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < numbers; i += stride)
@@ -28,7 +38,7 @@ KERNEL check_gradients(const float* __restrict__ gradient, uint64_t numbers, uin
 }
 REGISTER(check_gradients)
 
-// Constants of a training.
+// Constants of a training. Twin: cuda::terms::UpdateRules.
 struct UpdateRules {
     double rate;              // of the networks
     double times;             // with majorise η, else the rate of the times
@@ -44,6 +54,26 @@ struct UpdateRules {
     uint64_t capacity;        // of the ring of outcomes
 };
 
+LAYOUT(UpdateRules, rate, times, meeting, longest, steps, cosine, warmup, majorise, gauge, n, visits, capacity)
+
+struct UpdateTimesArgs {
+    uint64_t* counters;
+    uint32_t* flags;
+    double *times, *first, *second;
+    const double* d_times;
+    const uint32_t* index;
+    const double* slot_time;
+    const int32_t* slot_end;
+    const double *along, *terms, *ends, *extremes, *solved;
+    const uint32_t* marks;
+    float* adam;
+    double *scale, *ring;
+    UpdateRules rules;
+    uint32_t valued;
+};
+LAYOUT(UpdateTimesArgs, counters, flags, times, first, second, d_times, index, slot_time, slot_end, along, terms, ends, extremes,
+       solved, marks, adam, scale, ring, rules, valued)
+
 // Numbers of an outcome in the ring, in this order; counts are exact in f64.
 #define OUTCOME_NUMBERS 14
 
@@ -56,14 +86,19 @@ struct UpdateRules {
 //   adam       step and floor of Adam for the networks' update that follows
 //   scale      c of the gauge: f ← c f in the networks' update; 1 if nothing is to be done
 // A step whose gradient is not finite changes no state: it is noted in the ring, alive becomes 0 and the counter stays on it.
-KERNEL update_times(uint64_t* __restrict__ counters, uint32_t* __restrict__ flags, double* __restrict__ times,
-                    double* __restrict__ first, double* __restrict__ second, const double* __restrict__ d_times,
-                    const uint32_t* __restrict__ index, const double* __restrict__ slot_time,
-                    const int32_t* __restrict__ slot_end, const double* __restrict__ along,
-                    const double* __restrict__ terms, const double* __restrict__ ends,
-                    const double* __restrict__ extremes, const double* __restrict__ solved,
-                    const uint32_t* __restrict__ marks, float* __restrict__ adam, double* __restrict__ scale,
-                    double* __restrict__ ring, UpdateRules rules, uint32_t valued) {
+KERNEL update_times(UpdateTimesArgs args) {
+    uint64_t* __restrict__ counters = args.counters;
+    uint32_t* __restrict__ flags = args.flags;
+    double *__restrict__ times = args.times, *__restrict__ first = args.first, *__restrict__ second = args.second;
+    const double *__restrict__ d_times = args.d_times, *__restrict__ slot_time = args.slot_time;
+    const uint32_t *__restrict__ index = args.index, *__restrict__ marks = args.marks;
+    const int32_t* __restrict__ slot_end = args.slot_end;
+    const double *__restrict__ along = args.along, *__restrict__ terms = args.terms, *__restrict__ ends = args.ends;
+    const double *__restrict__ extremes = args.extremes, *__restrict__ solved = args.solved;
+    float* __restrict__ adam = args.adam;
+    double *__restrict__ scale = args.scale, *__restrict__ ring = args.ring;
+    const UpdateRules& rules = args.rules;
+    const uint32_t valued = args.valued;
     __shared__ double room[32];
     __shared__ double now[4];
     if (flags[0] == 0) return;

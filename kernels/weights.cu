@@ -21,11 +21,22 @@ static __device__ __forceinline__ const float* source(uint64_t which, const floa
     return which == FROM_X ? x : which == FROM_U ? u : which == FROM_BAR_U ? bar_u : which == FROM_BAR_V ? bar_v : store;
 }
 
-KERNEL __launch_bounds__(256) gradient_products(const uint64_t* __restrict__ products, const uint32_t* __restrict__ tiles,
-                                                const float* __restrict__ store, const float* __restrict__ x,
-                                                const float* __restrict__ u, const float* __restrict__ bar_u,
-                                                const float* __restrict__ bar_v, float* partial, uint64_t parameters, uint64_t m,
-                                                uint64_t part) {
+struct GradientProductsArgs {
+    const uint64_t* products;
+    const uint32_t* tiles;
+    const float *store, *x, *u, *bar_u, *bar_v;
+    float* partial;
+    uint64_t parameters, m, part;
+};
+LAYOUT(GradientProductsArgs, products, tiles, store, x, u, bar_u, bar_v, partial, parameters, m, part)
+
+KERNEL __launch_bounds__(256) gradient_products(GradientProductsArgs args) {
+    const uint64_t* __restrict__ products = args.products;
+    const uint32_t* __restrict__ tiles = args.tiles;
+    const float *__restrict__ store = args.store, *__restrict__ x = args.x, *__restrict__ u = args.u;
+    const float *__restrict__ bar_u = args.bar_u, *__restrict__ bar_v = args.bar_v;
+    float* const partial = args.partial;
+    const uint64_t parameters = args.parameters, m = args.m, part = args.part;
     // 16 rows × 64 columns of each operand.
     DYN_SHARED(float4, left4);
     float4* const right4 = left4 + 16 * 16;
@@ -127,10 +138,23 @@ static __device__ __forceinline__ float eigenvalue_term(Shape shape, const float
     return 0.0f;
 }
 
+struct SumGradientsArgs {
+    const uint32_t* table;
+    const float *partial, *jets;
+    const double *result, *factors;
+    float* gradient;
+    uint32_t parts;
+};
+LAYOUT(SumGradientsArgs, table, partial, jets, result, factors, gradient, parts)
+
 // gradient[p] = Σ over the parts, S made symmetric, and what the eigenvalues add. One thread a parameter; bound by reading
 // `partial`: 16 parts of 0.1 M parameters are 6.6 MB, from L2 about 2 µs.
-KERNEL sum_gradients(const uint32_t* __restrict__ table, const float* __restrict__ partial, const float* __restrict__ jets,
-                     const double* __restrict__ result, const double* __restrict__ factors, float* gradient, uint32_t parts) {
+KERNEL sum_gradients(SumGradientsArgs args) {
+    const uint32_t* __restrict__ table = args.table;
+    const float *__restrict__ partial = args.partial, *__restrict__ jets = args.jets;
+    const double *__restrict__ result = args.result, *__restrict__ factors = args.factors;
+    float* const gradient = args.gradient;
+    const uint32_t parts = args.parts;
     const Shape shape{table};
     const unsigned p = blockIdx.x * blockDim.x + threadIdx.x, n = shape.parameters();
     if (p >= n) return;

@@ -15,7 +15,7 @@ pub fn pair(n: usize, m: usize, d: usize) -> [Vec<f64>; 2] {
 
 pub fn points<T: wgpca::Real>(clouds: &[Vec<f64>; 2], d: usize) -> [Points<T>; 2] {
     [0, 1].map(|k| {
-        Points::uniform(&&clouds[k].iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), d).expect("finite points")
+        Points::uniform(&clouds[k].iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), d).expect("finite points")
     })
 }
 

@@ -44,14 +44,29 @@ CONTROL void emulator_counts(Counts* counts) {
     *counts = d.counts;
 }
 
-// The `index`-th kernel: its name, how many parameters it has, and their sizes in `bytes`, which has room for 48.
-// Null if there are no more.
-CONTROL const char* emulator_kernel(unsigned index, size_t* parameters, size_t* bytes, int* for_tests) {
+static const emulator::Kernel* kernel_at(unsigned index) {
     const emulator::Kernel* k = emulator::kernels;
     while (k && index--) k = k->next;
+    return k;
+}
+
+// The `index`-th kernel: its name, and the name and size of the struct that it takes. Null if there are no more.
+CONTROL const char* emulator_kernel(unsigned index, const char** structure, size_t* bytes, int* for_tests) {
+    const emulator::Kernel* k = kernel_at(index);
     if (!k) return nullptr;
-    *parameters = k->parameters;
+    *structure = k->structure;
+    *bytes = k->bytes;
     *for_tests = k->for_tests;
-    for (size_t p = 0; p < k->parameters; ++p) bytes[p] = k->bytes[p];
     return k->name;
+}
+
+// The `field`-th member of the struct of a kernel: its name, kind, place and size. Null if there are no more.
+CONTROL const char* emulator_field(unsigned index, size_t field, const char** kind, size_t* offset, size_t* bytes) {
+    const emulator::Kernel* k = kernel_at(index);
+    if (!k || field >= k->fields.size()) return nullptr;
+    const emulator::Field& f = k->fields[field];
+    *kind = f.kind;
+    *offset = f.offset;
+    *bytes = f.bytes;
+    return f.name.c_str();
 }

@@ -25,7 +25,7 @@ static unsigned occupancy(unsigned threads, size_t shared) {
 }
 
 // Runs a launch. It is only later that its failure is told.
-static int run(const Kernel* kernel, void** arguments, const unsigned grid[3], const unsigned block[3], size_t shared,
+static int run(const Kernel* kernel, const unsigned char* argument, const unsigned grid[3], const unsigned block[3], size_t shared,
                bool cooperative) {
     Driver& d = driver();
     std::string failure;
@@ -35,15 +35,16 @@ static int run(const Kernel* kernel, void** arguments, const unsigned grid[3], c
         failure = "injected";
     } else {
         if (d.faults.launches > 0) --d.faults.launches;
-        for (size_t k = 0; k < kernel->parameters && failure.empty(); ++k) {
+        for (const emulator::Field& field : kernel->fields) {
             uint64_t place = 0;
-            if (kernel->pointer[k]) memcpy(&place, arguments[k], sizeof place);
+            if (field.pointer()) memcpy(&place, argument + field.offset, sizeof place);
             if (place == 0 || inside(place, 0)) continue;
             code = IllegalAddress;
-            failure = "argument " + std::to_string(k) + " points to no device memory";
+            failure = field.name + " points to no device memory";
+            break;
         }
         if (failure.empty()) {
-            failure = emulator::run({kernel, arguments, dim3(grid[0], grid[1], grid[2]),
+            failure = emulator::run({kernel, argument, dim3(grid[0], grid[1], grid[2]),
                                      dim3(block[0], block[1], block[2]), shared, cooperative},
                                     d.settings);
         }
@@ -59,7 +60,7 @@ static int run(const Kernel* kernel, void** arguments, const unsigned grid[3], c
     return Success;
 }
 
-// Checks what the driver checks before it launches, copies the arguments and submits.
+// Checks what the driver checks before it launches, copies the argument and submits.
 static int launch(const Kernel* kernel, const unsigned grid[3], const unsigned block[3], unsigned shared,
                   Stream* stream, void** arguments, bool cooperative) {
     const uint64_t threads = uint64_t{block[0]} * block[1] * block[2];
@@ -71,17 +72,10 @@ static int launch(const Kernel* kernel, const unsigned grid[3], const unsigned b
     if (cooperative && blocks > uint64_t{multiprocessors} * occupancy(static_cast<unsigned>(threads), shared)) {
         return CooperativeTooLarge;
     }
-    std::vector<std::vector<unsigned char>> values;
-    for (size_t k = 0; k < kernel->parameters; ++k) {
-        const auto* from = static_cast<const unsigned char*>(arguments[k]);
-        values.emplace_back(from, from + kernel->bytes[k]);
-    }
+    const auto* from = static_cast<const unsigned char*>(arguments[0]);
+    const std::vector<unsigned char> argument(from, from + kernel->bytes);
     const std::vector<unsigned> g(grid, grid + 3), b(block, block + 3);
-    return submit(stream, [=]() mutable {
-        std::vector<void*> places;
-        for (auto& value : values) places.push_back(value.data());
-        return run(kernel, places.data(), g.data(), b.data(), shared, cooperative);
-    });
+    return submit(stream, [=] { return run(kernel, argument.data(), g.data(), b.data(), shared, cooperative); });
 }
 
 }  // namespace driver

@@ -260,7 +260,7 @@ extern "C" void emulator_fiber_main() {
     using namespace emulator;
     arrived();
     const Launch& launch = here.runner->launch();
-    launch.kernel->call(launch.arguments);
+    launch.kernel->call(launch.argument);
     here.thread->state = State::Done;
     leave(here.thread->fiber, true);
 }

@@ -23,7 +23,7 @@ struct Settings {
 
 struct Launch {
     const Kernel* kernel;
-    void** arguments;
+    const void* argument;
     dim3 grid, block;
     size_t shared;  // bytes of dynamic shared memory
     bool cooperative;

@@ -36,7 +36,7 @@
 #endif
 #define REGISTER(kernel)                                                                              \
     static emulator::Registration kernel##_registration(emulator::describe(                           \
-        #kernel, &kernel, [](void** arguments) { emulator::call(&kernel, arguments); }, KERNELS_FOR_TESTS));
+        #kernel, &kernel, [](const void* argument) { emulator::call(&kernel, argument); }, KERNELS_FOR_TESTS));
 
 #define threadIdx (emulator::here.thread_index)
 #define blockIdx (emulator::here.block_index)

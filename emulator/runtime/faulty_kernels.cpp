@@ -2,8 +2,14 @@
 #define KERNELS_FOR_TESTS true
 #include "cuda_on_cpu.h"
 
+struct FaultyDeadlockArgs {
+    float* out;
+};
+LAYOUT(FaultyDeadlockArgs, out)
+
 // Half of the block waits for the other half, which has gone on to wait for a warp.
-KERNEL faulty_deadlock(float* out) {
+KERNEL faulty_deadlock(FaultyDeadlockArgs args) {
+    float* out = args.out;
     if (threadIdx.x < 32) {
         __syncthreads();
     } else if (threadIdx.x == 32) {
@@ -13,8 +19,14 @@ KERNEL faulty_deadlock(float* out) {
 }
 REGISTER(faulty_deadlock)
 
+struct FaultyDivergenceArgs {
+    float* out;
+};
+LAYOUT(FaultyDivergenceArgs, out)
+
 // Lanes of one warp meet in different collectives.
-KERNEL faulty_divergence(float* out) {
+KERNEL faulty_divergence(FaultyDivergenceArgs args) {
+    float* out = args.out;
     const float v = static_cast<float>(threadIdx.x);
     if (threadIdx.x % 2) {
         out[threadIdx.x] = __shfl_down_sync(0xffffffffu, v, 1);
@@ -24,44 +36,80 @@ KERNEL faulty_divergence(float* out) {
 }
 REGISTER(faulty_divergence)
 
+struct FaultyGridArgs {
+    unsigned* counter;
+    unsigned blocks;
+};
+LAYOUT(FaultyGridArgs, counter, blocks)
+
 // A block returns while the others wait for it.
-KERNEL faulty_grid(unsigned* counter, unsigned blocks) {
+KERNEL faulty_grid(FaultyGridArgs args) {
     if (blockIdx.x == 1) return;
-    grid_sync(counter, blocks);
+    grid_sync(args.counter, args.blocks);
 }
 REGISTER(faulty_grid)
 
+struct FaultyWriteArgs {
+    float* out;
+    uint64_t n;
+};
+LAYOUT(FaultyWriteArgs, out, n)
+
 // Writes one number behind the end of n.
-KERNEL faulty_write(float* out, uint64_t n) {
-    if (threadIdx.x == 0) out[n] = 1.0f;
+KERNEL faulty_write(FaultyWriteArgs args) {
+    if (threadIdx.x == 0) args.out[args.n] = 1.0f;
 }
 REGISTER(faulty_write)
 
+struct FaultyPeekArgs {
+    const float* input;
+    float* out;
+    uint64_t n;
+};
+LAYOUT(FaultyPeekArgs, input, out, n)
+
 // Reads one number behind the end of n, which only a sanitizer sees.
-KERNEL faulty_peek(const float* in, float* out, uint64_t n) { out[0] = in[n]; }
+KERNEL faulty_peek(FaultyPeekArgs args) { args.out[0] = args.input[args.n]; }
 REGISTER(faulty_peek)
 
+struct FaultyReadArgs {
+    float* out;
+};
+LAYOUT(FaultyReadArgs, out)
+
 // Fills shared memory in part and hands out all of it.
-KERNEL faulty_read(float* out) {
+KERNEL faulty_read(FaultyReadArgs args) {
     DYN_SHARED(float, room);
     if (threadIdx.x < 16) room[threadIdx.x] = 1.0f;
     __syncthreads();
-    out[threadIdx.x] = room[threadIdx.x];
+    args.out[threadIdx.x] = room[threadIdx.x];
 }
 REGISTER(faulty_read)
 
+struct TurnsArgs {
+    unsigned *counter, *out;
+};
+LAYOUT(TurnsArgs, counter, out)
+
 // The turn of each thread: which order they run in. One block.
-KERNEL turns(unsigned* counter, unsigned* out) { out[threadIdx.x] = atomicAdd(counter, 1u); }
+KERNEL turns(TurnsArgs args) { args.out[threadIdx.x] = atomicAdd(args.counter, 1u); }
 REGISTER(turns)
 
+struct RoundsArgs {
+    unsigned *counter, *values;
+    unsigned count;
+};
+LAYOUT(RoundsArgs, counter, values, count)
+
 // Every block adds to its neighbour's number, `rounds` times, in step with the others.
-KERNEL rounds(unsigned* counter, unsigned* values, unsigned count) {
-    for (unsigned k = 0; k < count; ++k) {
+KERNEL rounds(RoundsArgs args) {
+    unsigned* const values = args.values;
+    for (unsigned k = 0; k < args.count; ++k) {
         unsigned seen = 0;
         if (threadIdx.x == 0) seen = values[(blockIdx.x + 1) % gridDim.x];
-        grid_sync(counter, gridDim.x);
+        grid_sync(args.counter, gridDim.x);
         if (threadIdx.x == 0) values[blockIdx.x] = seen + 1;
-        grid_sync(counter, gridDim.x);
+        grid_sync(args.counter, gridDim.x);
     }
 }
 REGISTER(rounds)

@@ -6,6 +6,9 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "layout.h"
 
 struct dim3 {
     unsigned x, y, z;
@@ -65,35 +68,31 @@ T shuffle(unsigned mask, T value, unsigned from, Collective collective) {
     return from_bits<T>(values[from]);
 }
 
-// A kernel and its parameters.
+// A kernel and the struct that it takes.
 struct Kernel {
-    static constexpr size_t most = 48;
     const char* name;
-    void (*call)(void** arguments);
-    size_t parameters;
-    size_t bytes[most];
-    bool pointer[most];
+    void (*call)(const void* argument);
+    const char* structure;
+    size_t bytes;
+    std::vector<Field> fields;
     bool for_tests;  // of the emulator's own tests, not compiled for a GPU
     Kernel* next;
 };
 extern Kernel* kernels;
 
-template <class... A>
-Kernel describe(const char* name, void (*)(A...), void (*call)(void**), bool for_tests) {
-    static_assert(sizeof...(A) <= Kernel::most);
-    return {name, call, sizeof...(A), {sizeof(A)...}, {std::is_pointer_v<A>...}, for_tests, nullptr};
+template <class A>
+Kernel describe(const char* name, void (*)(A), void (*call)(const void*), bool for_tests) {
+    std::vector<Field> fields;
+    Layout<A>::list(fields, "", 0);
+    return {name, call, Layout<A>::name, sizeof(A), std::move(fields), for_tests, nullptr};
 }
-template <class... A, size_t... I>
-void call_with(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
-    kernel(*static_cast<std::remove_reference_t<A>*>(arguments[I])...);
-}
-template <class... A>
-void call(void (*kernel)(A...), void** arguments) {
-    call_with(kernel, arguments, std::index_sequence_for<A...>{});
+template <class A>
+void call(void (*kernel)(A), const void* argument) {
+    kernel(*static_cast<const A*>(argument));
 }
 struct Registration {
     Kernel kernel;
-    explicit Registration(Kernel k) : kernel(k) {
+    explicit Registration(Kernel k) : kernel(std::move(k)) {
         kernel.next = kernels;
         kernels = &kernel;
     }

@@ -24,6 +24,7 @@ use std::cell::RefCell;
 use std::env;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::path::PathBuf;
+use std::ptr::null;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 static DRIVER: OnceLock<Library> = OnceLock::new();
@@ -102,13 +103,30 @@ pub struct Counts {
     pub waits: u64,
 }
 
+/// A member of the struct that a kernel takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name; `outer.inner` in a struct within the struct.
+    pub name: String,
+    /// `f32` and so on; `*const f32` for the address of what is only read, `*mut f32` for that of what is written.
+    pub kind: String,
+    /// Where it lies in the struct, in bytes.
+    pub offset: usize,
+    /// Bytes of it.
+    pub bytes: usize,
+}
+
 /// A kernel as it was compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Its name.
     pub name: String,
-    /// Bytes of each parameter.
-    pub parameters: Vec<usize>,
+    /// The name of the struct that it takes.
+    pub structure: String,
+    /// Bytes of that struct.
+    pub bytes: usize,
+    /// What is in it.
+    pub fields: Vec<Field>,
     /// One of the emulator's own, that does what a kernel must not.
     pub for_tests: bool,
 }
@@ -190,23 +208,49 @@ pub fn install() {
 pub fn kernels() -> Vec<Kernel> {
     let mut found = vec![];
     for index in 0.. {
-        let (mut count, mut bytes, mut for_tests) = (0usize, [0usize; 48], 0);
+        let (mut structure, mut bytes, mut for_tests) = (null(), 0, 0);
         let name = control!(
             b"emulator_kernel",
-            fn(c_uint, *mut usize, *mut usize, *mut c_int) -> *const c_char,
+            fn(c_uint, *mut *const c_char, *mut usize, *mut c_int) -> *const c_char,
             index,
-            &mut count,
-            bytes.as_mut_ptr(),
+            &mut structure,
+            &mut bytes,
             &mut for_tests
         );
-        if name.is_null() {
-            break;
-        }
-        // SAFETY: the names are literals of the library, which is never unloaded.
-        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
-        found.push(Kernel { name, parameters: bytes[..count].to_vec(), for_tests: for_tests != 0 });
+        let Some(name) = text(name) else { break };
+        let structure = text(structure).expect("it takes a struct");
+        found.push(Kernel { name, structure, bytes, fields: fields(index), for_tests: for_tests != 0 });
     }
     found
+}
+
+/// What is in the struct of a kernel.
+fn fields(kernel: c_uint) -> Vec<Field> {
+    let mut found = vec![];
+    for index in 0.. {
+        let (mut kind, mut offset, mut bytes) = (null(), 0, 0);
+        let name = control!(
+            b"emulator_field",
+            fn(c_uint, usize, *mut *const c_char, *mut usize, *mut usize) -> *const c_char,
+            kernel,
+            index,
+            &mut kind,
+            &mut offset,
+            &mut bytes
+        );
+        let Some(name) = text(name) else { break };
+        found.push(Field { name, kind: text(kind).expect("it has a kind"), offset, bytes });
+    }
+    found
+}
+
+/// A text of the library.
+fn text(at: *const c_char) -> Option<String> {
+    if at.is_null() {
+        return None;
+    }
+    // SAFETY: texts of the library end with 0 and last as long as it does; it is never unloaded.
+    Some(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
 }
 
 fn set(order: Order, workers: u32) {

@@ -2,7 +2,7 @@
 
 use super::failure::{self, OLDEST_CAPABILITY, OLDEST_DRIVER};
 use super::kernel::Kernel;
-use super::ptx::{PTX, all_parameters, parameters};
+use super::ptx::{PTX, all_sizes, arguments};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaModule, CudaStream, DriverError, result, sys};
@@ -42,7 +42,8 @@ pub struct CudaDevice {
     pub(crate) stream: Arc<CudaStream>,
     module: Arc<CudaModule>,
     kernels: Arc<Mutex<HashMap<String, Arc<Kernel>>>>,
-    parameters: Arc<HashMap<String, Vec<usize>>>,
+    /// Bytes of the struct of each kernel.
+    sizes: Arc<HashMap<String, usize>>,
 }
 
 impl CudaDevice {
@@ -96,11 +97,11 @@ impl CudaDevice {
             stream,
             module,
             kernels: Arc::default(),
-            parameters: Arc::new(all_parameters()),
+            sizes: Arc::new(all_sizes()),
             label: label.into(),
         };
         // All of them now: a driver that loads a kernel at its first launch may not do so while a step is recorded.
-        parameters(PTX).keys().try_for_each(|name| device.load(&*device.kernel(name)?))?;
+        arguments(PTX).keys().try_for_each(|name| device.load(&*device.kernel(name)?))?;
         Ok(device)
     }
 
@@ -151,9 +152,9 @@ impl CudaDevice {
             sys::CUresult::CUDA_ERROR_NOT_FOUND => self.error(format!("there is no kernel {name}; {stale}")),
             _ => self.failed(&format!("kernel {name} does not load"), e),
         })?;
-        let parameters = self.parameters.get(name).cloned();
-        let parameters = parameters.ok_or_else(|| self.error(format!("kernel {name} is not known; {stale}")))?;
-        let kernel = Arc::new(Kernel::new(name, function, parameters));
+        let bytes = self.sizes.get(name).copied();
+        let bytes = bytes.ok_or_else(|| self.error(format!("kernel {name} is not known; {stale}")))?;
+        let kernel = Arc::new(Kernel::new(name, function, bytes));
         kernels.insert(name.to_owned(), kernel.clone());
         Ok(kernel)
     }

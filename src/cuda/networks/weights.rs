@@ -1,8 +1,10 @@
 //! The parameters of a geodesic in device memory, and passes that need nothing else.
 
+use super::arguments::{EvaluateArgs, FillMirrorArgs, NetworkWeights};
 use super::layout::{stored, table};
-use super::{Rows, THREADS, blocks};
+use super::{Rows, blocks};
 use crate::clouds::{Architecture, Geodesic};
+use crate::cuda::arguments::{read, write};
 use crate::cuda::device::CudaDevice;
 use crate::cuda::launch::Grid;
 use crate::cuda::memory::Buffer;
@@ -53,7 +55,14 @@ impl Weights {
     pub fn upload(&mut self, geodesic: &Geodesic<f32>) -> Result<()> {
         self.device.copy_into(&[&geodesic.phi[..], &geodesic.f].concat(), &mut self.parameters)?;
         let grid = Grid::over(self.len(), 256);
-        launch!(self.device, "fill_mirror", grid, &self.table, &self.parameters, &mut self.mirror)
+        let Weights { device, table, parameters, mirror, .. } = self;
+        let args = FillMirrorArgs { table: read(table), parameters: read(parameters), mirror: write(mirror) };
+        device.launch(grid, &args)
+    }
+
+    /// For a kernel that reads them.
+    pub(super) fn read(&self) -> NetworkWeights<'_> {
+        NetworkWeights { table: read(&self.table), parameters: read(&self.parameters), mirror: read(&self.mirror) }
     }
 
     /// To the host. Waits.
@@ -106,9 +115,16 @@ impl Evaluator {
         v: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
         let Evaluator { device, pass, blocks, slopes } = self;
-        let Weights { table, parameters, mirror, .. } = weights;
-        let grid = Grid::new(*blocks, THREADS).shared(pass.shared());
-        let name = pass.kernel("evaluate_8", "evaluate_1");
-        launch!(device, name, grid, table, parameters, mirror, x, u, v, slopes, &(n as u64), &(pass.stride as u32))
+        let grid = Grid { blocks: [*blocks, 1, 1], ..pass.grid(n) };
+        let args = EvaluateArgs {
+            weights: weights.read(),
+            x: read(x),
+            u: write(u),
+            v: write(v),
+            slopes: write(slopes),
+            m: n as u64,
+            stride: pass.stride as u32,
+        };
+        device.launch(grid, &args)
     }
 }

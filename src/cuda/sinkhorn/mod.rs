@@ -1,5 +1,6 @@
 //! Sinkhorn divergences on a GPU (`kernels/sinkhorn.cu`): every solve of a step in one launch. Twin: `ot`.
 
+pub(super) mod arguments;
 mod divergence;
 mod schedule;
 #[cfg(test)]
@@ -7,13 +8,15 @@ mod tests;
 
 pub use divergence::divergence;
 
+use super::arguments::{read, write};
 use super::device::CudaDevice;
-use super::launch::{Grid, Parameter};
+use super::launch::Grid;
 use super::memory::Buffer;
 use crate::error::Result;
 use crate::ot::{Report, Sinkhorn};
 use crate::status::Status;
-use cudarc::driver::{CudaView, CudaViewMut, DeviceRepr};
+use arguments::{SinkhornCloudsArgs, SinkhornGradientArgs, SinkhornShape, SinkhornSolveArgs};
+use cudarc::driver::{CudaView, CudaViewMut};
 use schedule::{BlockSchedule, deal_own, most_parts, schedule, sums};
 
 /// As in `kernels/softmin.cuh`, `kernels/sinkhorn.cuh`, `kernels/mixing.cuh` and `kernels/group.cuh`.
@@ -74,34 +77,6 @@ pub(crate) enum Start {
     Anneal,
     /// At the numbers in [`Solver::potentials`]: those of the last solve, or of another of the same size. ε may differ.
     Given,
-}
-
-/// What the kernels are told; `SinkhornShape` there.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct ProblemShape {
-    n: u64,
-    m: u64,
-    tolerance: f64,
-    d: u32,
-    pairs: u32,
-    selves: u32,
-    cross_groups: u32,
-    cross_blocks: u32,
-    self_groups: u32,
-    self_blocks: u32,
-    max_iterations: u32,
-    most_parts: u32,
-    weighted: u32,
-    kept: u32,
-    /// To a multiple of 8 bytes.
-    none: u32,
-}
-
-// SAFETY: numbers alone, laid out as in C.
-unsafe impl DeviceRepr for ProblemShape {}
-impl Parameter for ProblemShape {
-    const BYTES: usize = size_of::<ProblemShape>();
 }
 
 /// What was found for a pair.
@@ -240,7 +215,7 @@ impl Solver {
             RequestedTerms::Own => deal_own(self.resident, self.most_parts, size),
             _ => schedule(self.resident, self.most_parts, size, selves),
         };
-        let s = ProblemShape {
+        let shape = SinkhornShape {
             n: n as u64,
             m: m as u64,
             tolerance: self.tolerance,
@@ -255,49 +230,47 @@ impl Solver {
             most_parts: self.most_parts,
             weighted: weights.is_some().into(),
             kept: (start == Start::Given).into(),
-            none: 0,
         };
         // Not read without weights.
         let (a, b) = weights.unwrap_or((x, y));
-        let groups = cross_groups + self_groups;
         let Solver { device, work, spread, sums, counters, numbers, marks, potentials, means, .. } = self;
         let blocks = (n.max(m).div_ceil(THREADS as usize)).min(64) as u32;
-        let grid = Grid::of([blocks, s.pairs, 1], THREADS);
-        launch!(
-            device,
-            "sinkhorn_clouds",
-            grid,
-            &s,
-            x,
-            y,
-            a,
-            b,
-            epsilon,
-            &mut *work,
-            &mut *spread,
-            &mut *counters,
-            &groups
-        )?;
-        let grid =
-            Grid::new(cross_groups * cross_blocks + self_groups * self_blocks, THREADS).shared(SHARED).cooperative();
-        launch!(
-            device,
-            "sinkhorn_solve",
-            grid,
-            &s,
-            epsilon,
-            &*spread,
-            &mut *work,
-            &mut *sums,
-            &mut *counters,
-            &mut *numbers,
-            &mut *marks,
-            &mut *potentials,
-            &mut *means
-        )?;
+        let args = SinkhornCloudsArgs {
+            shape,
+            x: read(x),
+            y: read(y),
+            a: read(a),
+            b: read(b),
+            epsilon: read(epsilon),
+            work: write(work),
+            spread: write(spread),
+            counters: write(counters),
+            groups: cross_groups + self_groups,
+        };
+        device.launch(Grid::of([blocks, shape.pairs, 1], THREADS), &args)?;
+        let grid = Grid::new(cross_groups * cross_blocks + self_groups * self_blocks, THREADS);
+        let args = SinkhornSolveArgs {
+            shape,
+            epsilon: read(epsilon),
+            spread: read(spread),
+            work: write(work),
+            sums: write(sums),
+            counters: write(counters),
+            numbers: write(numbers),
+            marks: write(marks),
+            potentials: write(potentials),
+            means: write(means),
+        };
+        device.launch(grid.shared(SHARED).cooperative(), &args)?;
         if let Some(gradient) = gradient {
-            let grid = Grid::over(pairs * n * d, THREADS);
-            launch!(device, "sinkhorn_gradient", grid, &s, epsilon, &mut *work, &*means, gradient)?;
+            let args = SinkhornGradientArgs {
+                shape,
+                epsilon: read(epsilon),
+                work: write(work),
+                means: read(means),
+                gradient: write(gradient),
+            };
+            device.launch(Grid::over(pairs * n * d, THREADS), &args)?;
         }
         self.last = Some((size, asked));
         Ok(())

@@ -1,17 +1,20 @@
 //! The terms of the loss, their cotangents, and the end of a step, on the device (Algorithm 1, lines 5 to 8; D6 to D8,
 //! D11 c, d).
 
+pub(super) mod arguments;
 mod progress;
 mod update;
 
 pub(crate) use progress::Progress;
 pub(crate) use update::{Solved, Update};
 
+use super::arguments::{read, write};
 use super::device::CudaDevice;
 use super::launch::Grid;
 use super::memory::Buffer;
 use crate::clouds::{Orthogonality, Settings};
 use crate::error::Result;
+use arguments::{CotangentsArgs, FinishTermsArgs, MeasureTermsArgs, PlaceParticlesArgs, TermShape};
 
 const THREADS: u32 = 256;
 
@@ -76,25 +79,6 @@ pub(crate) struct Terms {
     shape: TermShape,
 }
 
-/// Scalars of the launches.
-#[derive(Clone, Copy, Debug)]
-struct TermShape {
-    n: u64,
-    m: u64,
-    d: u32,
-    count: u64,
-    visits: u32,
-    earlier: u32,
-    first: (f64, f64),
-    reach: f64,
-    /// Neighbouring threads that share a row.
-    lanes: u32,
-    blocks: u32,
-    pointwise: u32,
-    lambda_intersection: f64,
-    lambda_orthogonality: f64,
-}
-
 impl Terms {
     /// For n measures in dimension d.
     pub fn new(device: &CudaDevice, settings: &Settings, n: usize, d: usize, tie: ConstraintResiduals) -> Result<Self> {
@@ -109,7 +93,8 @@ impl Terms {
             count: count as u64,
             visits: visits as u32,
             earlier: earlier as u32,
-            first: tie.first,
+            first_low: tie.first.0,
+            first_high: tie.first.1,
             reach: 1.0 - settings.margin,
             lanes: d.next_power_of_two().min(32) as u32,
             blocks: blocks as u32,
@@ -138,104 +123,70 @@ impl Terms {
 
     /// Enqueues the interval of the batch, the times inside it and the particles z of every slot (lines 5 and 6).
     pub fn place(&mut self, batch: Batch<'_>, progress: &Progress) -> Result<()> {
-        let (device, at) = (&self.device, &self.shape);
-        let grid = Grid::over(at.count as usize, THREADS);
-        let grid = Grid { blocks: [grid.blocks[0], at.visits.min(65_535), 1], ..grid };
-        launch!(
-            device,
-            "place_particles",
-            grid,
-            batch.u,
-            batch.v,
-            batch.extremes,
-            &progress.times,
-            batch.index,
-            &at.reach,
-            &at.n,
-            &at.count,
-            &at.visits,
-            &at.earlier,
-            &at.first.0,
-            &at.first.1,
-            &mut self.ends,
-            &mut self.slot_time,
-            &mut self.slot_end,
-            &mut self.meeting,
-            &mut self.meeting_end,
-            &mut self.z,
-        )
+        let (device, shape) = (&self.device, self.shape);
+        let grid = Grid::over(shape.count as usize, THREADS);
+        let grid = Grid { blocks: [grid.blocks[0], shape.visits.min(65_535), 1], ..grid };
+        let args = PlaceParticlesArgs {
+            u: read(batch.u),
+            v: read(batch.v),
+            extremes: read(batch.extremes),
+            times: read(&progress.times),
+            index: read(batch.index),
+            ends: write(&mut self.ends),
+            slot_time: write(&mut self.slot_time),
+            slot_end: write(&mut self.slot_end),
+            meeting: write(&mut self.meeting),
+            meeting_end: write(&mut self.meeting_end),
+            z: write(&mut self.z),
+            shape,
+        };
+        device.launch(grid, &args)
     }
 
     /// Enqueues the terms and everything that flows from them; `gradients` is ∂S_ε/∂z of every slot, visits × m × d.
     pub fn measure(&mut self, batch: Batch<'_>, gradients: &Buffer<f32>, to: Cotangents<'_>) -> Result<()> {
-        let (device, at) = (&self.device, &self.shape);
+        let (device, shape) = (&self.device, self.shape);
         let Batch { index, u, v, .. } = batch;
-        let first = Grid::of([at.blocks, at.visits + 1 + at.earlier, 1], THREADS);
-        let (second, rows) = (Grid::new(1, THREADS), Grid::over(at.m as usize * at.lanes as usize, THREADS));
         let (old_u, old_v) = batch.old.unwrap_or((u, v));
-        launch!(
-            device,
-            "measure_terms",
-            first,
-            u,
-            v,
-            gradients,
-            old_u,
-            old_v,
-            &self.meeting,
-            &mut self.gap,
-            &mut self.partial,
-            &at.m,
-            &at.d,
-            &at.visits,
-            &at.earlier,
-            &at.lanes,
-            &at.pointwise,
-        )?;
-        launch!(
-            device,
-            "finish_terms",
-            second,
-            &self.partial,
-            &mut self.sums,
-            &at.blocks,
-            index,
-            &self.slot_time,
-            &self.slot_end,
-            &self.ends,
-            &self.meeting,
-            &self.meeting_end,
-            &mut self.d_times,
-            &mut self.terms,
-            to.into,
-            &mut self.weights,
-            &at.n,
-            &at.m,
-            &at.visits,
-            &at.earlier,
-            &at.pointwise,
-            &at.lambda_intersection,
-            &at.lambda_orthogonality,
-        )?;
-        launch!(
-            device,
-            "cotangents",
-            rows,
-            gradients,
-            v,
-            old_v,
-            &self.gap,
-            &self.weights,
-            to.u,
-            to.v,
-            &at.m,
-            &at.d,
-            &at.visits,
-            &at.earlier,
-            &at.lanes,
-            &at.pointwise,
-            &at.lambda_orthogonality,
-        )
+        let args = MeasureTermsArgs {
+            u: read(u),
+            v: read(v),
+            gradients: read(gradients),
+            old_u: read(old_u),
+            old_v: read(old_v),
+            meeting: read(&self.meeting),
+            gap: write(&mut self.gap),
+            partial: write(&mut self.partial),
+            shape,
+        };
+        device.launch(Grid::of([shape.blocks, shape.visits + 1 + shape.earlier, 1], THREADS), &args)?;
+        let args = FinishTermsArgs {
+            partial: read(&self.partial),
+            sums: write(&mut self.sums),
+            index: read(index),
+            slot_time: read(&self.slot_time),
+            slot_end: read(&self.slot_end),
+            ends: read(&self.ends),
+            meeting: read(&self.meeting),
+            meeting_end: read(&self.meeting_end),
+            d_times: write(&mut self.d_times),
+            terms: write(&mut self.terms),
+            into: write(to.into),
+            weights: write(&mut self.weights),
+            shape,
+        };
+        device.launch(Grid::new(1, THREADS), &args)?;
+        let args = CotangentsArgs {
+            gradients: read(gradients),
+            v: read(v),
+            old_v: read(old_v),
+            gap: read(&self.gap),
+            weights: read(&self.weights),
+            bar_u: write(to.u),
+            bar_v: write(to.v),
+            shape,
+        };
+        device.launch(Grid::over(shape.m as usize * shape.lanes as usize, THREADS), &args)
     }
 }
 

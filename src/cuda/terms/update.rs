@@ -1,14 +1,15 @@
 //! The end of a step (Algorithm 1, line 8): times, rate, gauge, the counter, and what the step saw.
 
+use super::arguments::{CheckGradientsArgs, UpdateRules, UpdateTimesArgs};
 use super::progress::{NUMBERS, Progress};
 use super::{THREADS, Terms};
 use crate::clouds::shared::{MAX_TIME_STEP, MEETING_RATE};
 use crate::clouds::{Schedule, Settings, TimeUpdate};
+use crate::cuda::arguments::{read, write};
 use crate::cuda::device::CudaDevice;
-use crate::cuda::launch::{Grid, Parameter};
+use crate::cuda::launch::Grid;
 use crate::cuda::memory::Buffer;
 use crate::error::Result;
-use cudarc::driver::DeviceRepr;
 
 /// What the solves (z, y) of the slots, then (z, z), then (y, y) found.
 #[derive(Clone, Copy, Debug)]
@@ -19,36 +20,11 @@ pub(crate) struct Solved<'a> {
     pub marks: &'a Buffer<u32>,
 }
 
-/// `UpdateRules` of `kernels/times.cu`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct Rules {
-    rate: f64,
-    times: f64,
-    meeting: f64,
-    longest: f64,
-    steps: u64,
-    cosine: u64,
-    warmup: u64,
-    majorise: u64,
-    gauge: u64,
-    n: u64,
-    visits: u64,
-    capacity: u64,
-}
-
-// SAFETY: numbers of eight bytes, laid out as in C.
-unsafe impl DeviceRepr for Rules {}
-
-impl Parameter for Rules {
-    const BYTES: usize = size_of::<Rules>();
-}
-
 /// The update of everything but the networks, whose own update reads what this leaves in [`Progress`].
 #[derive(Debug)]
 pub(crate) struct Update {
     device: CudaDevice,
-    rules: Rules,
+    rules: UpdateRules,
 }
 
 impl Update {
@@ -62,7 +38,7 @@ impl Update {
             Schedule::Constant => (false, 0),
             Schedule::Cosine { warmup } => (true, warmup),
         };
-        let rules = Rules {
+        let rules = UpdateRules {
             rate: settings.rate,
             times,
             meeting: MEETING_RATE,
@@ -90,32 +66,31 @@ impl Update {
         valued: bool,
     ) -> Result<()> {
         let (device, p, t) = (&self.device, progress, terms);
-        let (numbers, valued) = (gradient.len() as u64, u32::from(valued));
-        launch!(device, "check_gradients", Grid::new(64, THREADS), gradient, &numbers, &mut p.flags)?;
-        launch!(
-            device,
-            "update_times",
-            Grid::new(1, THREADS),
-            &mut p.counters,
-            &mut p.flags,
-            &mut p.times,
-            &mut p.first,
-            &mut p.second,
-            &t.d_times,
-            index,
-            &t.slot_time,
-            &t.slot_end,
-            &t.sums,
-            &t.terms,
-            &t.ends,
-            extremes,
-            solved.numbers,
-            solved.marks,
-            &mut p.adam,
-            &mut p.scale,
-            &mut p.ring,
-            &self.rules,
-            &valued,
-        )
+        let numbers = gradient.len() as u64;
+        let args = CheckGradientsArgs { gradient: read(gradient), flags: write(&mut p.flags), numbers };
+        device.launch(Grid::new(64, THREADS), &args)?;
+        let args = UpdateTimesArgs {
+            counters: write(&mut p.counters),
+            flags: write(&mut p.flags),
+            times: write(&mut p.times),
+            first: write(&mut p.first),
+            second: write(&mut p.second),
+            d_times: read(&t.d_times),
+            index: read(index),
+            slot_time: read(&t.slot_time),
+            slot_end: read(&t.slot_end),
+            along: read(&t.sums),
+            terms: read(&t.terms),
+            ends: read(&t.ends),
+            extremes: read(extremes),
+            solved: read(solved.numbers),
+            marks: read(solved.marks),
+            adam: write(&mut p.adam),
+            scale: write(&mut p.scale),
+            ring: write(&mut p.ring),
+            rules: self.rules,
+            valued: u32::from(valued),
+        };
+        device.launch(Grid::new(1, THREADS), &args)
     }
 }

@@ -1,11 +1,18 @@
 //! What goes wrong is said with its remedy, and the CPU engine works on; launches, memory and recorded steps do what
 //! they say.
 
+pub(super) mod faulty;
+
+use super::arguments::{kernel_args, read, write};
 use super::device::CudaDevice;
 use super::graph::Graph;
 use super::launch::Grid;
 use crate::error::Result;
 use crate::ot::{Points, Sinkhorn, divergence};
+use faulty::{
+    FaultyDeadlockArgs, FaultyDivergenceArgs, FaultyGridArgs, FaultyPeekArgs, FaultyReadArgs, FaultyWriteArgs,
+    RoundsArgs, TurnsArgs,
+};
 use wgpca_emulator::{Counts, Fault, Order, session};
 
 /// An error's text, which must have all of this in it.
@@ -96,14 +103,17 @@ fn a_failed_launch_shows_at_the_next_wait_and_stays() {
     let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(32).unwrap());
     emulator.inject(Fault::Launch(2));
     for _ in 0..3 {
-        launch!(device, "turns", Grid::new(1, 32), &mut counter, &mut out).unwrap();
+        device.launch(Grid::new(1, 32), &TurnsArgs { counter: write(&mut counter), out: write(&mut out) }).unwrap();
     }
     says(
         device.synchronize(),
         &["work failed", "a kernel failed", "checkpoint, if there is one, is kept", remedy, "LAUNCH_FAILED"],
     );
     says(device.download(&out), &["results cannot be read", remedy]);
-    says(launch!(device, "turns", Grid::new(1, 32), &mut counter, &mut out), &["kernel turns", remedy]);
+    says(
+        device.launch(Grid::new(1, 32), &TurnsArgs { counter: write(&mut counter), out: write(&mut out) }),
+        &["kernel turns", remedy],
+    );
     says(device.zeros::<f32>(1), &[remedy]);
     the_cpu_works();
     drop((counter, out, device));
@@ -159,25 +169,27 @@ fn kernels_that_misbehave_are_found() {
         let opened = || (CudaDevice::open(0).unwrap(), Grid::new(1, 64));
         let (device, grid) = opened();
         let mut out = device.zeros::<f32>(64).unwrap();
-        launch!(device, "faulty_deadlock", grid, &mut out).unwrap();
+        device.launch(grid, &FaultyDeadlockArgs { out: write(&mut out) }).unwrap();
         says(device.synchronize(), &["faulty_deadlock: deadlock in block 0,0,0", "at __syncthreads"]);
         drop((out, device));
 
         let (device, grid) = opened();
         let mut out = device.zeros::<f32>(64).unwrap();
-        launch!(device, "faulty_divergence", grid, &mut out).unwrap();
+        device.launch(grid, &FaultyDivergenceArgs { out: write(&mut out) }).unwrap();
         says(device.synchronize(), &["lanes of a warp met in different collectives"]);
         drop((out, device));
 
         let (device, _) = opened();
         let mut counter = device.zeros::<u32>(1).unwrap();
-        launch!(device, "faulty_grid", Grid::new(3, 32).cooperative(), &mut counter, &3u32).unwrap();
+        device
+            .launch(Grid::new(3, 32).cooperative(), &FaultyGridArgs { counter: write(&mut counter), blocks: 3 })
+            .unwrap();
         says(device.synchronize(), &["deadlock: blocks wait at a grid barrier"]);
         drop((counter, device));
 
         let (device, _) = opened();
         let mut counter = device.zeros::<u32>(1).unwrap();
-        launch!(device, "faulty_grid", Grid::new(3, 32), &mut counter, &3u32).unwrap();
+        device.launch(Grid::new(3, 32), &FaultyGridArgs { counter: write(&mut counter), blocks: 3 }).unwrap();
         says(device.synchronize(), &["a launch that is not cooperative"]);
         drop((counter, device));
 
@@ -185,14 +197,14 @@ fn kernels_that_misbehave_are_found() {
         if std::env::var_os("WGPCA_EMULATOR_LIBRARY").is_none() {
             let (device, grid) = opened();
             let mut out = device.zeros::<f32>(63).unwrap();
-            launch!(device, "faulty_write", grid, &mut out, &63u64).unwrap();
+            device.launch(grid, &FaultyWriteArgs { out: write(&mut out), n: 63 }).unwrap();
             says(device.synchronize(), &["ILLEGAL_ADDRESS", "wrote behind the end of a buffer of 252 bytes"]);
             drop((out, device));
         }
 
         let (device, grid) = opened();
         let mut out = device.zeros::<f32>(64).unwrap();
-        launch!(device, "faulty_read", grid.shared(256), &mut out).unwrap();
+        device.launch(grid.shared(256), &FaultyReadArgs { out: write(&mut out) }).unwrap();
         let read = device.download(&out).unwrap();
         assert!(read[..16].iter().all(|&v| v == 1.0) && read[16..].iter().all(|v| v.is_nan()));
         drop((out, device));
@@ -207,7 +219,7 @@ fn a_sanitizer_stops_this() {
     let _emulator = session(Order::Forward);
     let device = CudaDevice::open(0).unwrap();
     let (input, mut out) = (device.zeros::<f32>(63).unwrap(), device.zeros::<f32>(1).unwrap());
-    launch!(device, "faulty_peek", Grid::new(1, 1), &input, &mut out, &63u64).unwrap();
+    device.launch(Grid::new(1, 1), &FaultyPeekArgs { input: read(&input), out: write(&mut out), n: 63 }).unwrap();
     device.synchronize().unwrap();
 }
 
@@ -217,7 +229,7 @@ fn threads_run_in_the_order_asked_for() {
     let device = CudaDevice::open(0).unwrap();
     let turns = || {
         let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(100).unwrap());
-        launch!(device, "turns", Grid::new(1, 100), &mut counter, &mut out).unwrap();
+        device.launch(Grid::new(1, 100), &TurnsArgs { counter: write(&mut counter), out: write(&mut out) }).unwrap();
         device.download(&out).unwrap()
     };
     let forward: Vec<u32> = (0..100).collect();
@@ -235,19 +247,39 @@ fn threads_run_in_the_order_asked_for() {
     assert_eq!(sorted, forward);
 }
 
+/// A struct of another size than the kernel's.
+#[allow(dead_code)]
+mod wrong {
+    use crate::cuda::arguments::DevicePtrMut;
+    super::kernel_args! { struct TurnsArgs<'a> for "turns" { counter: DevicePtrMut<'a, u32>, } }
+}
+
+#[allow(dead_code)]
+mod unknown {
+    super::kernel_args! { struct Args for "no_such_kernel" { n: u64, } }
+}
+
 #[test]
 fn arguments_are_compared_with_the_kernel() {
     let _emulator = session(Order::Forward);
     let device = CudaDevice::open(0).unwrap();
     let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(4).unwrap());
     let grid = Grid::new(1, 4);
-    says(launch!(device, "turns", grid, &mut counter), &["takes arguments of [8, 8] bytes, [8] were given"]);
-    says(launch!(device, "turns", grid, &mut counter, &mut out, &1u32), &["[8, 8, 4] were given"]);
-    says(launch!(device, "faulty_write", grid, &mut out, &4u32), &["[8, 4] were given"]);
-    says(launch!(device, "no_such_kernel", grid), &["there is no kernel no_such_kernel", "build.py"]);
+    says(
+        device.launch(grid, &wrong::TurnsArgs { counter: write(&mut counter) }),
+        &["kernel turns takes 16 bytes of arguments, 8 were given", "build.py"],
+    );
+    says(device.launch(grid, &unknown::Args { n: 1 }), &["there is no kernel no_such_kernel", "build.py"]);
+    says(device.launch(grid.instance(8), &unknown::Args { n: 1 }), &["no instance 8", "no_such_kernel"]);
     // What the driver itself refuses.
-    says(launch!(device, "turns", Grid::new(1, 2000), &mut counter, &mut out), &["cannot be launched", "the CPU"]);
-    says(launch!(device, "turns", Grid::new(0, 32), &mut counter, &mut out), &["cannot be launched"]);
+    says(
+        device.launch(Grid::new(1, 2000), &TurnsArgs { counter: write(&mut counter), out: write(&mut out) }),
+        &["cannot be launched", "the CPU"],
+    );
+    says(
+        device.launch(Grid::new(0, 32), &TurnsArgs { counter: write(&mut counter), out: write(&mut out) }),
+        &["cannot be launched"],
+    );
     device.synchronize().unwrap();
 }
 
@@ -256,10 +288,13 @@ fn shared_memory_is_asked_for() {
     let _emulator = session(Order::Forward);
     let device = CudaDevice::open(0).unwrap();
     let mut out = device.zeros::<f32>(64).unwrap();
-    launch!(device, "faulty_read", Grid::new(1, 64).shared(90 << 10), &mut out).unwrap();
+    device.launch(Grid::new(1, 64).shared(90 << 10), &FaultyReadArgs { out: write(&mut out) }).unwrap();
     device.synchronize().unwrap();
     let (most, grid) = (device.shared_memory() as usize, Grid::new(1, 64));
-    says(launch!(device, "faulty_read", grid.shared(most + 1), &mut out), &["98305 bytes of shared memory", "98304"]);
+    says(
+        device.launch(grid.shared(most + 1), &FaultyReadArgs { out: write(&mut out) }),
+        &["98305 bytes of shared memory", "98304"],
+    );
 }
 
 #[test]
@@ -274,11 +309,16 @@ fn blocks_that_wait_for_each_other_all_fit() {
         let start: Vec<u32> = (0..blocks).collect();
         let (mut counter, mut values) = (device.zeros::<u32>(1).unwrap(), device.upload(&start).unwrap());
         let grid = Grid::new(blocks, 64).cooperative();
-        launch!(device, "rounds", grid, &mut counter, &mut values, &20u32).unwrap();
+        device
+            .launch(grid, &RoundsArgs { counter: write(&mut counter), values: write(&mut values), count: 20 })
+            .unwrap();
         let expected: Vec<u32> = start.iter().map(|k| (k + 20) % blocks + 20).collect();
         assert_eq!(device.download(&values).unwrap(), expected);
         let grid = Grid::new(blocks + 1, 64).cooperative();
-        says(launch!(device, "rounds", grid, &mut counter, &mut values, &1u32), &["too small for this launch"]);
+        says(
+            device.launch(grid, &RoundsArgs { counter: write(&mut counter), values: write(&mut values), count: 1 }),
+            &["too small for this launch"],
+        );
     }
 }
 
@@ -289,7 +329,7 @@ fn a_recorded_step_is_replayed() {
     let (mut counter, mut out) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(40).unwrap());
     let mut kept = device.zeros::<u32>(40).unwrap();
     let mut graph = Graph::capture(&device, |device| {
-        launch!(device, "turns", Grid::new(1, 40), &mut counter, &mut out)?;
+        device.launch(Grid::new(1, 40), &TurnsArgs { counter: write(&mut counter), out: write(&mut out) })?;
         device.copy(&out, &mut kept)?;
         device.clear(&mut out)
     })

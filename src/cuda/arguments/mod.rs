@@ -1,0 +1,122 @@
+//! What kernels are told: one struct each, laid out as the device code has it.
+
+use cudarc::driver::{DevicePtr as Readable, DevicePtrMut as Writable, DeviceRepr};
+use std::marker::PhantomData;
+
+/// Where numbers lie that a kernel reads, `const T*` there. Their buffer is borrowed as long as this lives.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct DevicePtr<'a, T> {
+    address: u64,
+    buffer: PhantomData<&'a [T]>,
+}
+
+/// Where numbers lie that a kernel writes, and maybe reads, `T*` there. Nobody else has their buffer as long as this
+/// lives.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct DevicePtrMut<'a, T> {
+    address: u64,
+    buffer: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: an address on the device, 8 bytes as there.
+unsafe impl<T> DeviceRepr for DevicePtr<'_, T> {}
+// SAFETY: an address on the device, 8 bytes as there.
+unsafe impl<T> DeviceRepr for DevicePtrMut<'_, T> {}
+
+/// A buffer, or a part of one, for a kernel to read.
+pub(crate) fn read<T, B: Readable<T>>(buffer: &B) -> DevicePtr<'_, T> {
+    // What comes with the address would mark the end of the use for other streams: a buffer has but one.
+    let (address, _) = buffer.device_ptr(buffer.stream());
+    DevicePtr { address, buffer: PhantomData }
+}
+
+/// A buffer, or a part of one, for a kernel to write.
+pub(crate) fn write<T, B: Writable<T>>(buffer: &mut B) -> DevicePtrMut<'_, T> {
+    let stream = buffer.stream().clone();
+    let (address, _) = buffer.device_ptr_mut(&stream);
+    DevicePtrMut { address, buffer: PhantomData }
+}
+
+/// The struct that a kernel takes.
+pub(crate) trait KernelArgs: DeviceRepr {
+    /// Its instances: [`Grid::instance`](super::launch::Grid::instance) and the name of each.
+    const KERNELS: &'static [(u32, &'static str)];
+}
+
+/// The structs that kernels take, and structs within them, as the device code defines them under the same names:
+///
+/// ```text
+/// kernel_args! {
+///     struct TimesArgs<'a> for "times" { x: DevicePtr<'a, f32>, y: DevicePtrMut<'a, f32>, shape: TimesShape, n: u64, }
+///     struct RowsArgs<'a> for "rows" [8, 1] { ... }    // kernels rows_8 and rows_1
+///     struct TimesShape { ... }
+/// }
+/// ```
+///
+/// Members are numbers, device pointers and such structs, in the order of the device code. `tests` compares every
+/// member with the device code; it reads the list `LAYOUTS`, of which there is one in a module.
+macro_rules! kernel_args {
+    ($(
+        $(#[$about:meta])*
+        struct $name:ident $(<$life:lifetime>)? $(for $base:literal $([$($instance:literal),+])?)? {
+            $($(#[$what:meta])* $field:ident: $kind:ty,)+
+        }
+    )+) => {
+        $(
+            $(#[$about])*
+            #[derive(Debug)]
+            #[repr(C)]
+            pub(super) struct $name $(<$life>)? { $($(#[$what])* pub(super) $field: $kind,)+ }
+
+            const _: fn() = || {
+                fn plain<T: ::cudarc::driver::DeviceRepr>(_: &T) {}
+                fn members $(<$life>)? (args: &$name $(<$life>)?) { $(plain(&args.$field);)+ }
+                let _ = members;
+            };
+
+            // SAFETY: laid out as in C, and every member may be handed over, as was just checked.
+            unsafe impl $(<$life>)? ::cudarc::driver::DeviceRepr for $name $(<$life>)? {}
+
+            $crate::cuda::arguments::kernel_args!(@takes $name $(<$life>)?; $($base $($($instance)+)?)?);
+
+            #[cfg(test)]
+            impl $(<$life>)? $crate::cuda::arguments::tests::Layout for $name $(<$life>)? {
+                fn list(name: &str, offset: usize, to: &mut Vec<wgpca_emulator::Field>) {
+                    let outer = if name.is_empty() { String::new() } else { format!("{name}.") };
+                    $(
+                        let name = format!("{outer}{}", stringify!($field));
+                        <$kind>::list(&name, offset + ::std::mem::offset_of!(Self, $field), to);
+                    )+
+                }
+            }
+        )+
+
+        /// For the comparison with the device code.
+        #[cfg(test)]
+        pub(in crate::cuda) const LAYOUTS: &[$crate::cuda::arguments::tests::Struct] = &[$(
+            $crate::cuda::arguments::tests::Struct {
+                name: stringify!($name),
+                kernels: $crate::cuda::arguments::kernel_args!(@names $($base $($($instance)+)?)?),
+                bytes: size_of::<$name>(),
+                align: align_of::<$name>(),
+                list: <$name as $crate::cuda::arguments::tests::Layout>::list,
+            }
+        ),+];
+    };
+    (@takes $name:ident $(<$life:lifetime>)?;) => {};
+    (@takes $name:ident $(<$life:lifetime>)?; $base:literal $($instance:literal)*) => {
+        impl $(<$life>)? $crate::cuda::arguments::KernelArgs for $name $(<$life>)? {
+            const KERNELS: &'static [(u32, &'static str)] =
+                $crate::cuda::arguments::kernel_args!(@names $base $($instance)*);
+        }
+    };
+    (@names) => { &[] };
+    (@names $base:literal) => { &[(0, $base)] };
+    (@names $base:literal $($instance:literal)+) => { &[$(($instance, concat!($base, "_", $instance))),+] };
+}
+pub(crate) use kernel_args;
+
+#[cfg(test)]
+pub(super) mod tests;

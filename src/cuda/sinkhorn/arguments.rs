@@ -1,0 +1,61 @@
+//! What the kernels of the solves are told (`kernels/sinkhorn.cuh`, `kernels/sinkhorn.cu`, `kernels/divergence.cu`).
+
+use crate::cuda::arguments::{DevicePtr, DevicePtrMut, kernel_args};
+
+kernel_args! {
+    /// Numbers of one call of the solver.
+    #[derive(Clone, Copy)]
+    struct SinkhornShape {
+        n: u64,
+        m: u64,
+        tolerance: f64,
+        d: u32,
+        pairs: u32,
+        selves: u32,
+        cross_groups: u32,
+        cross_blocks: u32,
+        self_groups: u32,
+        self_blocks: u32,
+        max_iterations: u32,
+        most_parts: u32,
+        weighted: u32,
+        kept: u32,
+    }
+
+    /// The clouds moved and scaled.
+    struct SinkhornCloudsArgs<'a> for "sinkhorn_clouds" {
+        shape: SinkhornShape,
+        x: DevicePtr<'a, f32>,
+        y: DevicePtr<'a, f32>,
+        a: DevicePtr<'a, f32>,
+        b: DevicePtr<'a, f32>,
+        epsilon: DevicePtr<'a, f64>,
+        work: DevicePtrMut<'a, f32>,
+        spread: DevicePtrMut<'a, f64>,
+        counters: DevicePtrMut<'a, u64>,
+        groups: u32,
+    }
+
+    /// Every solve.
+    struct SinkhornSolveArgs<'a> for "sinkhorn_solve" {
+        shape: SinkhornShape,
+        epsilon: DevicePtr<'a, f64>,
+        spread: DevicePtr<'a, f64>,
+        work: DevicePtrMut<'a, f32>,
+        sums: DevicePtrMut<'a, f64>,
+        counters: DevicePtrMut<'a, u64>,
+        numbers: DevicePtrMut<'a, f64>,
+        marks: DevicePtrMut<'a, u32>,
+        potentials: DevicePtrMut<'a, f32>,
+        means: DevicePtrMut<'a, f32>,
+    }
+
+    /// The gradient by x.
+    struct SinkhornGradientArgs<'a> for "sinkhorn_gradient" {
+        shape: SinkhornShape,
+        epsilon: DevicePtr<'a, f64>,
+        work: DevicePtrMut<'a, f32>,
+        means: DevicePtr<'a, f32>,
+        gradient: DevicePtrMut<'a, f32>,
+    }
+}
