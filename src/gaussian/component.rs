@@ -8,7 +8,7 @@ use crate::status::Status;
 pub struct StartReport {
     /// `tangent(j)`: the j-th principal direction of the logarithms at the barycentre or the meeting point.
     /// `between(i, j)`: the geodesic between two measures. `random(j)`: a random direction. For the second component
-    /// ` at quantile q` follows: the start is at the q-quantile of the times of the first component.
+    /// `at quantile q` follows: the start is at the q-quantile of the times of the first component.
     pub kind: String,
     /// The lowest cost of this start, for the matrices of the search (with the ridge, if there is one), in squared
     /// units of the data. The cost of a dropped start is less precise, and it is estimated from a sample if there are

@@ -10,8 +10,8 @@ use crate::status::Status;
 
 /// Largest error of the constraints of a converged component.
 const CONSTRAINT_TOLERANCE: f64 = 1e-9;
-/// The components meet at an end of the first one if their distance from the end, relative to the length, is below
-/// this.
+/// The meeting point is regarded as an end of the first component if its distance from the end, relative to the length,
+/// is below this.
 const END_TOLERANCE: f64 = 1e-4;
 
 /// The baselines of a component, in the frame.

@@ -19,9 +19,10 @@ use crate::error::{Error, Result};
 use crate::pool::Pool;
 use crate::status::Status;
 
-/// Principal directions at the barycentre that are computed at least; they are starts of the first component.
+/// Smallest number of principal directions that are computed at the barycentre, as starts of the first component.
 const EXTRA_DIRECTIONS: usize = 3;
-/// If the barycentre costs less than this share of the size of the measures, the measures are regarded as equal.
+/// If the barycentre costs less than this share of the sum of the squared sizes of the measures, the measures are
+/// regarded as equal.
 const EQUAL_MEASURES: f64 = 1e-26;
 
 /// The unit of work that [`Fit::advance`] has done.

@@ -15,7 +15,7 @@ const NEGATIVE: f64 = 1e-10;
 /// A relative rounding u of the entries changes the eigenvalues of a d × d matrix by less than this times d u, relative
 /// to the largest. The constant allows for the errors of the preceding computation of the matrix.
 const ROUNDED: f64 = 8.0;
-/// Rounding of f64.
+/// Unit roundoff of f64.
 const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 /// n Gaussian measures `N(m_i, Σ_i)` on `R^d`, checked at construction: covariances are finite, symmetric and positive

@@ -9,8 +9,8 @@ use super::search::initialization;
 use super::search::local_search::centred;
 use super::tangent::tangent_pca::Tangent;
 
-/// Times on the first component at which the second one can meet it. Where the interval is long, they extend beyond the
-/// measures by the range of their times. They exclude a small part at each end.
+/// Times on the first component at which the second one can meet it: the interval of the first component, limited to
+/// the range of the times of the measures and its length on each side, without a small part at each end.
 pub(crate) fn span(first: &Finished) -> (f64, f64) {
     let (low, high) = first.line.interval();
     let (from, to) = first.times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)));

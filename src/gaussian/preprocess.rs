@@ -303,7 +303,7 @@ fn common_range(set: &Gaussians, negligible: f64) -> Result<Vec<f64>> {
 }
 
 /// The rank of the sum of all covariances if its entries are rounded. The rounding is relative to each entry, so the
-/// rank is determined from correlations. The rounding of f64 is left to the caller.
+/// rank is determined from correlations. The rounding of f64 is treated by the caller.
 fn rank_beyond_rounding(set: &Gaussians, total: &[f64]) -> usize {
     let (dim, allowed) = (set.dim(), set.explained_by_rounding());
     if allowed < 1e-10 {

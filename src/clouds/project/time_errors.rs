@@ -15,7 +15,8 @@ use crate::simd::real::Real;
 
 /// Points and majorisation steps for the best single point.
 const SINGLE_POINT_SEARCH: (usize, usize) = (512, 2);
-/// Largest number of points of a half sample and majorisation steps on it, for the error of a time.
+/// Largest number of points of a half sample, majorisation steps on it, and number of splits of the sample, for the
+/// error of a time.
 const HALF_SAMPLE_SEARCH: (usize, usize) = (256, 3);
 const SPLITS: u32 = 2;
 

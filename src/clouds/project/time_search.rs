@@ -281,7 +281,7 @@ impl Grid {
             // No time has a finite value. The middle is returned, and the next solve reports the failure.
             return Some((self.time(COARSE_CELLS / 2), self.time(COARSE_CELLS / 2)));
         }
-        // No better time is farther away (see [`MAX_DISTANCE`]).
+        // No better time is farther away (see `MAX_DISTANCE`).
         let within = MAX_DISTANCE * value.max(0.0).sqrt() / speed;
         let (least, most) = (interval.clip(time - within).0, interval.clip(time + within).0);
         let (step, width) = (self.time(1) - low, high - low);

@@ -2,9 +2,9 @@
 //! and B).
 //!
 //! The fibre over Σ is the set of all A with A Aᵀ = Σ. A vector X at A is horizontal if X = KA with K symmetric.
-//! Between horizontal vectors and tangent vectors `U = dπ_A(X) = XAᵀ + AXᵀ` the projection is an isometry for ⟨X, Y⟩ =
-//! tr(XYᵀ). All results are computed from factors L Lᵀ = Σ and singular values. This keeps the digits of nearly
-//! singular matrices, which square roots and inverses lose.
+//! Between horizontal vectors and tangent vectors `U = dπ_A(X) = XAᵀ + AXᵀ` the projection is an isometry for
+//! `⟨X, Y⟩ = tr(XYᵀ)`. All results are computed from factors L Lᵀ = Σ and singular values. This keeps the digits of
+//! nearly singular matrices, which square roots and inverses lose.
 
 use crate::error::{Error, Result};
 use crate::gaussian::gaussians::{check, check_symmetry};
@@ -79,8 +79,8 @@ pub fn monge_map(a: &[f64], b: &[f64], d: usize) -> Result<Vec<f64>> {
     Ok(map(&a, &b, d))
 }
 
-/// The tangent vector at Σ_a that points to Σ_b, `(T − I)Σ_a + Σ_a(T − I)` with the Monge map T: symmetric, row-major d
-/// × d. Its norm is the distance.
+/// The tangent vector at Σ_a that points to Σ_b, `(T − I)Σ_a + Σ_a(T − I)` with the Monge map T: symmetric, row-major
+/// d × d. Its norm is the distance.
 ///
 /// # Errors
 /// See [`monge_map`].

@@ -24,15 +24,14 @@ use crate::status::Status;
 /// A solve starts before the interval is known if its time lies within this fraction of the last interval.
 const SURE_FRACTION: f64 = 0.8;
 
-/// The outcome of a step.
+/// The outcome of a step. In an [`Event`](crate::clouds::Event) the divergence and the intersection term are in squared
+/// units of the data, and the speed is in units of the data. In the training they are in the normalised frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StepOutcome {
-    /// Weighted mean of S_ε over the measures of the step, if it was computed. A [`Fit`](crate::clouds::Fit) gives it
-    /// in squared units of the data.
+    /// Weighted mean of S_ε over the measures of the step, if it was computed.
     pub divergence: Option<f64>,
-    /// The intersection term I (in squared units of the data in an event of a fit), and the orthogonality term O (a sum
-    /// over the earlier components), both without their weights.
+    /// The intersection term I and the orthogonality term O (a sum over the earlier components), without their weights.
     pub intersection: f64,
     /// See `intersection`.
     pub orthogonality: f64,

@@ -90,8 +90,8 @@ impl Projector {
             let jet = self.jet(t);
             let value = self.value(t, jet.f);
             if value > before + 1e-14 * self.size * self.size {
-                // The Newton step increased the value. A majorisation step from the previous time, which never does, is
-                // taken instead.
+                // The Newton step increased the value. A majorisation step from the previous time, which never
+                // increases it, is taken instead.
                 (t, before) = (fallback, f64::INFINITY);
                 continue;
             }
@@ -113,7 +113,7 @@ impl Projector {
     /// Evaluates Chebyshev nodes, then applies Newton's method in every cell in which the slopes at the ends bracket a
     /// minimum.
     fn scan(&mut self, low: f64, high: f64) -> f64 {
-        // All stationary times satisfy the bound |f'| ≤ √d |LᵀX|.
+        // The bound |f'| ≤ √d |LᵀX| limits the stationary times to an interval.
         let bound = (self.d as f64).sqrt() * norm(&self.rate);
         let left = within((-self.c - bound) / self.x2, low, high);
         let right = within((-self.c + bound) / self.x2, low, high);
