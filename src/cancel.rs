@@ -1,13 +1,14 @@
-//! Stopping work from outside: a token that its owner sets and that the work looks at.
+//! Cancellation: a token that its owner sets and that the work checks.
 
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A request to stop, shared by clones. It is given to a [`Fit`](crate::clouds::Fit::cancel_by), a
-/// [`Projector`](crate::clouds::Projector::cancel_by) or a [`DivergenceSolver`](crate::ot::DivergenceSolver::cancel_by), which look at it in every
-/// iteration of a solve and in every step of a regression and then return [`Error::Cancelled`]. A token that is set stays
-/// set; to go on, give a new one.
+/// [`Projector`](crate::clouds::Projector::cancel_by) or a
+/// [`DivergenceSolver`](crate::ot::DivergenceSolver::cancel_by). These check it in every iteration of a solve and in
+/// every step of a regression, and then return [`Error::Cancelled`]. A token that is set stays set; to continue, give
+/// a new one.
 ///
 /// # Example
 /// ```
@@ -20,10 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// let cancel = Cancel::new();
 /// fit.cancel_by(&cancel);
 /// assert!(fit.advance()?.is_some());
-/// // As a rule from another thread, while the fit advances.
+/// // Usually from another thread, while the fit advances.
 /// cancel.cancel();
 /// assert!(matches!(fit.advance(), Err(Error::Cancelled)));
-/// // Nothing is lost: it can be saved, or go on.
+/// // Nothing is lost: the fit can be saved or continued.
 /// fit.cancel_by(&Cancel::new());
 /// while fit.advance()?.is_some() {}
 /// assert_eq!(fit.model()?.components.len(), 1);
@@ -38,17 +39,17 @@ impl Cancel {
         Cancel::default()
     }
 
-    /// Sets it, for all clones and for good. It may be called from any thread.
+    /// Sets the token permanently, for all clones. It can be called from any thread.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is set.
+    /// Whether the token is set.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// An error if it is set: `cancel.check()?` between two parts of a work.
+    /// Returns an error if the token is set: `cancel.check()?` between two parts of the work.
     ///
     /// # Errors
     /// [`Error::Cancelled`].

@@ -1,4 +1,4 @@
-//! What to compute on: as a user says it, and as it was found.
+//! The device to compute on: the choice of a user, and the device that was found.
 
 use crate::clouds::{Fit, Model, Projector};
 #[cfg(feature = "cuda")]
@@ -19,12 +19,12 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// A GPU where there is one and it pays, else the CPU.
+    /// A GPU if there is one that can be used, otherwise the CPU.
     #[default]
     Auto,
     /// The CPU.
     Cpu,
-    /// The GPU of this number.
+    /// The GPU with this index.
     Cuda(usize),
 }
 
@@ -32,7 +32,7 @@ impl FromStr for DeviceChoice {
     type Err = Error;
 
     /// # Errors
-    /// [`Error::Parameter`] for anything else than the four forms.
+    /// [`Error::Parameter`] for any other text than the four forms.
     fn from_str(text: &str) -> Result<Self> {
         let index = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
         match text {
@@ -56,7 +56,7 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// Where to compute: what [`DeviceChoice::find`] found. [`Fit::on`] and [`Model::on`] take it.
+/// The device that [`DeviceChoice::find`] found, for [`Fit::on`] and [`Model::on`].
 ///
 /// # Example
 /// ```
@@ -69,21 +69,21 @@ impl fmt::Display for DeviceChoice {
 pub struct Device {
     #[cfg(feature = "cuda")]
     gpu: Option<CudaDevice>,
-    /// Why it is the CPU, if that was not asked for.
+    /// The reason for the CPU, if it was not requested.
     why: Option<String>,
 }
 
 impl DeviceChoice {
-    /// The device of this choice. Only `auto` falls back to the CPU, and the device says why.
+    /// Finds the device of this choice. Only `auto` falls back to the CPU; the device then states the reason.
     ///
     /// # Errors
-    /// [`Error::Device`] if the GPU that was asked for cannot be used.
+    /// [`Error::Device`] if the requested GPU cannot be used.
     pub fn find(self) -> Result<Device> {
         match self {
             DeviceChoice::Cpu => Ok(Device::cpu(None)),
             DeviceChoice::Cuda(index) => Device::open(index),
             DeviceChoice::Auto => match Device::open(0) {
-                // Without the remedy: nothing is wrong.
+                // Keep the reason and omit the advice, because this is not an error.
                 Err(Error::Device { problem, .. }) => {
                     Ok(Device::cpu(Some(problem.split(';').next().unwrap_or_default().into())))
                 }
@@ -94,7 +94,7 @@ impl DeviceChoice {
 }
 
 impl Device {
-    /// The CPU, and why if that was not asked for.
+    /// The CPU, with the reason if it was not requested.
     pub fn cpu(why: Option<String>) -> Self {
         Device {
             #[cfg(feature = "cuda")]
@@ -114,7 +114,7 @@ impl Device {
         Err(Error::device(DeviceChoice::Cuda(index).to_string(), problem))
     }
 
-    /// Whether it is a GPU.
+    /// Whether this is a GPU.
     pub fn is_gpu(&self) -> bool {
         #[cfg(feature = "cuda")]
         return self.gpu.is_some();
@@ -122,7 +122,7 @@ impl Device {
         false
     }
 
-    /// The GPU, if it is one.
+    /// The GPU, or none for the CPU.
     #[cfg(feature = "cuda")]
     pub fn gpu(&self) -> Option<&CudaDevice> {
         self.gpu.as_ref()
@@ -150,15 +150,15 @@ impl fmt::Display for Device {
 }
 
 impl Fit<f32> {
-    /// The same fit there from now on: the steps of its trainings, and the solves of starts, evaluations and final
-    /// projections. A GPU draws the samples of the CPU; results differ by rounding. Steps over measures of unequal weights are taken
-    /// on the CPU all the same; their solves around the steps run on the GPU.
+    /// Moves the fit to this device: the steps of its trainings, and the solves of starts, evaluations and final
+    /// projections. A GPU draws the same samples as the CPU; the results differ by rounding. Steps over measures of
+    /// unequal weights are always computed on the CPU; the solves before and after the steps run on the GPU.
     ///
-    /// On a GPU steps are taken up to ten at a time, and an [`Event::Step`](crate::clouds::Event::Step) stands for all of
-    /// them.
+    /// On a GPU up to ten steps are taken at a time, and one [`Event::Step`](crate::clouds::Event::Step) reports all
+    /// of them.
     ///
     /// # Errors
-    /// [`Error::Device`] if the steps so far were taken on another GPU that fails.
+    /// [`Error::Device`] if the previous steps were computed on another GPU that fails.
     pub fn on(self, device: &Device) -> Result<Self> {
         #[cfg(feature = "cuda")]
         if let Some(gpu) = &device.gpu {
@@ -170,8 +170,8 @@ impl Fit<f32> {
 }
 
 impl Model<f32> {
-    /// This model with its projections there; by itself it projects on the CPU. A GPU draws the samples of the CPU;
-    /// results differ by rounding.
+    /// This model with its projections on the device; without this call it projects on the CPU. A GPU draws the same
+    /// samples as the CPU; the results differ by rounding.
     ///
     /// # Example
     /// ```

@@ -1,15 +1,15 @@
-//! What can go wrong with what a caller hands in, and that work was stopped. A solve that does not converge is not an error: it is a
-//! status in its report.
+//! Errors in the input of a caller, failures of the system and cancellation. A solve that does not converge is not an
+//! error: its report has a status.
 
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// The result of an operation that checks its input.
+/// The result of a function that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Bad input, a refusal of the system, or work that was stopped. The text is one line that names the place, what is wrong and what
-/// to do.
+/// Bad input, a failure of the operating system or a device, or cancelled work. The text is one line that names the
+/// place, the problem and the remedy.
 ///
 /// Indices (cloud, point, coordinate, weight, row, column) count from 0; lines of a file count from 1.
 #[derive(Debug)]
@@ -19,68 +19,68 @@ pub enum Error {
     Parameter {
         /// Name of the setting.
         name: &'static str,
-        /// What is wrong and what to do.
+        /// The problem and the remedy.
         problem: String,
     },
-    /// Points that cannot be a measure (NaN, empty, ragged, mixed dimension).
+    /// Points that do not define a measure (NaN, empty, incomplete rows, different dimensions).
     Points {
-        /// The measure, as its maker named it.
+        /// The name of the measure, as given by the caller.
         cloud: String,
-        /// The point, where one is to blame.
+        /// Index of the point, if the problem is one point.
         point: Option<usize>,
-        /// The coordinate, where one is to blame.
+        /// Index of the coordinate, if the problem is one coordinate.
         coordinate: Option<usize>,
-        /// What is wrong and what to do.
+        /// The problem and the remedy.
         problem: String,
     },
     /// Weights that cannot be normalised to a probability.
     Weights {
-        /// The measure, as its maker named it.
+        /// The name of the measure, as given by the caller.
         cloud: String,
-        /// The weight, where one is to blame.
+        /// Index of the weight, if the problem is one weight.
         index: Option<usize>,
-        /// What is wrong and what to do.
+        /// The problem and the remedy.
         problem: String,
     },
-    /// A matrix that is no covariance, or not one that the operation can work with; or a mean beside it.
+    /// A matrix that is not a covariance, or that the operation does not support; or a mean that does not fit it.
     Covariance {
-        /// The matrix, as its maker named it.
+        /// The name of the matrix, as given by the caller.
         matrix: String,
-        /// Row and column, where an entry is to blame.
+        /// Row and column, if the problem is one entry.
         entry: Option<(usize, usize)>,
-        /// What is wrong and what to do.
+        /// The problem and the remedy.
         problem: String,
     },
     /// A file whose content cannot be used.
     File {
         /// The file.
         path: PathBuf,
-        /// Where in it (`line 7`, `array "points"`), if a place is to blame; else empty.
+        /// Place in the file (`line 7`, `array "points"`), if the problem has one; otherwise empty.
         place: String,
-        /// What is wrong and what to do.
+        /// The problem and the remedy.
         problem: String,
     },
-    /// The operating system refused.
+    /// A failure of the operating system.
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A GPU that is not there or does not do what it should.
+    /// A GPU that does not exist or fails.
     Device {
-        /// The device, as it was asked for (`cuda:0`).
+        /// The device as requested (`cuda:0`).
         device: String,
-        /// What is wrong and what to do.
+        /// The problem and the remedy.
         problem: String,
     },
     /// The work was stopped by its [`Cancel`](crate::Cancel).
     Cancelled,
     /// A time outside a component's interval, where the geodesic is not defined.
     Time {
-        /// The component, from 1.
+        /// The component, counted from 1.
         component: usize,
-        /// The time asked for.
+        /// The requested time.
         time: f64,
         /// The interval on which the component is a geodesic.
         interval: (f64, f64),
@@ -88,8 +88,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// A stable name of the kind of error: `parameter`, `points`, `weights`, `covariance`, `file`, `io`, `device`, `cancelled` or
-    /// `time`. Texts may change; this does not.
+    /// A stable name of the kind of error: `parameter`, `points`, `weights`, `covariance`, `file`, `io`, `device`,
+    /// `cancelled` or `time`. Texts can change; this name does not.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Parameter { .. } => "parameter",
@@ -109,22 +109,22 @@ impl Error {
         Error::Parameter { name, problem: problem.into() }
     }
 
-    /// Points of a measure as a whole.
+    /// An error in the points of a measure as a whole.
     pub fn points(cloud: impl Into<String>, problem: impl Into<String>) -> Self {
         Error::Points { cloud: cloud.into(), point: None, coordinate: None, problem: problem.into() }
     }
 
-    /// Weights of a measure, at an index if one is to blame.
+    /// An error in the weights of a measure, with an index if the problem is one weight.
     pub fn weights(cloud: impl Into<String>, index: Option<usize>, problem: impl Into<String>) -> Self {
         Error::Weights { cloud: cloud.into(), index, problem: problem.into() }
     }
 
-    /// A covariance matrix as a whole.
+    /// An error in a covariance matrix as a whole.
     pub fn covariance(matrix: impl Into<String>, problem: impl Into<String>) -> Self {
         Error::Covariance { matrix: matrix.into(), entry: None, problem: problem.into() }
     }
 
-    /// The content of a file, at a place if one is to blame.
+    /// An error in the content of a file, with a place if the problem has one.
     pub fn file(path: impl Into<PathBuf>, place: impl Into<String>, problem: impl Into<String>) -> Self {
         Error::File { path: path.into(), place: place.into(), problem: problem.into() }
     }
@@ -134,7 +134,7 @@ impl Error {
         Error::Device { device: device.into(), problem: problem.into() }
     }
 
-    /// The operating system's refusal, with the path that it does not name itself.
+    /// A failure of the operating system, with the path, which the system error does not contain.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Error::Io { path: path.into(), source }
     }
@@ -177,7 +177,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// What a refusal of the system means and what to do, where it is one of the usual ones.
+/// The meaning of a system error and the remedy, for the usual ones.
 fn remedy(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::NotFound => "it does not exist; check the name",

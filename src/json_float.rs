@@ -1,5 +1,5 @@
-//! Numbers in JSON, which has none for infinity and NaN: those are written as text, and every finite number as the
-//! shortest decimal that reads back to the same bits.
+//! Numbers in JSON, which cannot represent infinity and NaN: these are written as text. Every finite number is
+//! written as the shortest decimal that is read back to the same bits.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

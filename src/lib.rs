@@ -3,16 +3,17 @@
 //! # The problem
 //!
 //! Given measures ν_1, …, ν_n on R^d (weighted point clouds, see [`Measure`]), find the geodesic `t ↦ μ(t)` of the
-//! Wasserstein space that comes nearest to all of them,
+//! Wasserstein space that is nearest to all of them,
 //!
 //! ```text
 //! inf over geodesics μ and times t_1 … t_n of  Σ_i W₂²(μ(t_i), ν_i),
 //! ```
 //!
-//! then a second one that meets the first orthogonally, and so on. A geodesic is written in Otto's way,
-//! `μ(t) = law of φ(x) + t ∇f(φ(x))` with `x ~ N(0, I)`, φ and f are networks, and W₂² is replaced by the Sinkhorn
-//! divergence: Algorithm 1 (GPCAgen) of Vesseron, Cazelles, Le Brigant and Klein, "On the Wasserstein geodesic principal
-//! component analysis of probability measures" (2025). All derivatives are written out by hand (`docs/derivations.md`).
+//! then a second one that meets the first orthogonally, and so on. A geodesic has Otto's parametrisation
+//! `μ(t) = law of φ(x) + t ∇f(φ(x))` with `x ~ N(0, I)`. Here φ and f are networks, and W₂² is replaced by the
+//! Sinkhorn divergence: Algorithm 1 (GPCAgen) of Vesseron, Cazelles, Le Brigant and Klein, "On the Wasserstein
+//! geodesic principal component analysis of probability measures" (2025). All derivatives are written out by hand
+//! (`docs/derivations.md`).
 //!
 //! # Example
 //!
@@ -60,17 +61,19 @@
 //! | `io` | readers of point clouds and covariances, checkpoints, atomic writes (feature `io`) |
 //! | `cuda` | NVIDIA GPUs and the divergence on them (feature `cuda`) |
 //!
-//! At the root: [`Model`], a fitted model of either kind and precision; [`Projection`], [`Evaluation`] and [`Status`], which both kinds
-//! return; [`Device`], [`Pool`] and [`Cancel`], which say where work runs and when it stops.
+//! At the root: [`Model`], a fitted model of either kind and precision; [`Projection`], [`Evaluation`] and
+//! [`Status`], which both kinds return; [`Device`] and [`Pool`], which determine where work runs, and [`Cancel`],
+//! which stops it.
 //!
 //! # Conventions
 //!
-//! Points are rows. The cost is `|x − y|²` without ½, so divergences and residuals are squared distances. Everything
-//! that a model takes or gives is in the units of the data. Components count from 1 in arguments and texts; the vector
-//! `components` counts from 0, as vectors do. Models of both kinds have the same verbs with the same arguments in the same order:
-//! `transform`, `inverse_transform`, `sample`, `score`, `evaluate`, `save`, `load`, `to_bytes`, `from_bytes`. A [`Cancel`] stops long
-//! work within an iteration. Work runs on the threads of the [`Pool`] in which it is called, and outside of any on rayon's current
-//! pool; results do not depend on their number, and a seed reproduces a run bit for bit on the same kind of CPU.
+//! Points are rows. The cost is `|x − y|²` without ½, so divergences and residuals are squared distances. All inputs
+//! and outputs of a model are in the units of the data. Components count from 1 in arguments and texts; the vector
+//! `components` is indexed from 0. Models of both kinds have the same methods with the same arguments in the same
+//! order: `transform`, `inverse_transform`, `sample`, `score`, `evaluate`, `save`, `load`, `to_bytes`, `from_bytes`.
+//! A [`Cancel`] stops long work within one iteration. Work runs on the threads of the [`Pool`] in which it is called,
+//! and outside a pool on rayon's current pool. Results do not depend on the number of threads, and a seed reproduces
+//! a run bit for bit on the same kind of CPU.
 //!
 //! # Features
 //!
@@ -122,7 +125,7 @@ pub use results::{Evaluation, OutsideInterval, Projection, Share};
 pub use simd::real::Real;
 pub use status::Status;
 
-/// The CPU's instruction set that the engine uses: `avx512`, `avx2+fma`, `neon` or `portable`.
+/// The instruction set of the CPU that the crate uses: `avx512`, `avx2+fma`, `neon` or `portable`.
 pub fn instruction_set() -> String {
     format!("{:?}", simd::Isa::best())
 }

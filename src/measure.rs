@@ -1,9 +1,9 @@
-//! A probability measure given as weighted points: what a user hands to a fit.
+//! A probability measure given as weighted points: the input of a fit.
 
 use crate::error::{Error, Result};
 
-/// A discrete probability measure `Σ_j w_j δ_{y_j}` on `R^d`, checked once and for all: at least one point, finite
-/// coordinates, weights that are non-negative and sum to 1.
+/// A discrete probability measure `Σ_j w_j δ_{y_j}` on `R^d`. It is checked at construction: at least one point,
+/// finite coordinates, and non-negative weights that sum to 1.
 ///
 /// # Example
 /// ```
@@ -21,21 +21,22 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Equal weights on `points`, row-major `n × dim`.
+    /// A measure with equal weights on `points`, row-major `n × dim`.
     ///
     /// # Errors
-    /// [`Error::Points`] if there is no point, if the length is no multiple of `dim`, or if a coordinate is not finite.
+    /// [`Error::Points`] if there is no point, if the length is not a multiple of `dim`, or if a coordinate is not
+    /// finite.
     pub fn uniform(name: impl Into<String>, points: Vec<f64>, dim: usize) -> Result<Self> {
         let name = name.into();
         let n = check_points(&name, &points, dim)?;
         Ok(Measure { name, points, weights: vec![1.0 / n as f64; n], dim })
     }
 
-    /// Weights of any positive sum, normalised to 1 in f64. A weight may be 0.
+    /// A measure with weights of any positive sum, which are normalised to 1 in f64. A weight can be 0.
     ///
     /// # Errors
-    /// As [`Measure::uniform`], and [`Error::Weights`] if there is not one weight a point, if one is negative or not
-    /// finite, or if all are 0.
+    /// As [`Measure::uniform`], and [`Error::Weights`] if the number of weights is not the number of points, if a
+    /// weight is negative or not finite, or if all are 0.
     pub fn weighted(name: impl Into<String>, points: Vec<f64>, dim: usize, mut weights: Vec<f64>) -> Result<Self> {
         let name = name.into();
         let n = check_points(&name, &points, dim)?;
@@ -43,7 +44,7 @@ impl Measure {
         Ok(Measure { name, points, weights, dim })
     }
 
-    /// The name under which tables, pictures and messages speak of it.
+    /// The name of the measure in tables, pictures and messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -53,7 +54,7 @@ impl Measure {
         &self.points
     }
 
-    /// Weights, one a point, sum 1.
+    /// Weights, one per point, with sum 1.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
@@ -63,7 +64,7 @@ impl Measure {
         self.weights.len()
     }
 
-    /// Never true; a measure has at least one point.
+    /// Always false: a measure has at least one point.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }
@@ -74,7 +75,7 @@ impl Measure {
     }
 }
 
-/// Number of points, after every check.
+/// Checks the points and returns their number.
 pub(crate) fn check_points(cloud: &str, points: &[f64], dim: usize) -> Result<usize> {
     if dim == 0 {
         return Err(Error::points(cloud, "its points have no coordinates; d must be at least 1"));
@@ -97,7 +98,7 @@ pub(crate) fn check_points(cloud: &str, points: &[f64], dim: usize) -> Result<us
     Ok(points.len() / dim)
 }
 
-/// Divides by the sum, after every check.
+/// Checks the weights and divides them by their sum.
 pub(crate) fn normalise_weights(cloud: &str, n: usize, weights: &mut [f64]) -> Result<()> {
     if weights.len() != n {
         let problem = format!("{} weights for {n} points; give one a point", weights.len());
@@ -107,7 +108,8 @@ pub(crate) fn normalise_weights(cloud: &str, n: usize, weights: &mut [f64]) -> R
         let problem = format!("it is {}; a weight is a finite number of at least 0 (indices count from 0)", weights[k]);
         return Err(Error::weights(cloud, Some(k), problem));
     }
-    // Divide by the largest first: the sum of weights near the ends of f64's range must not overflow.
+    // Divide by the largest first, so that the sum of weights near the upper end of the range of f64 does not
+    // overflow.
     let top = weights.iter().fold(0.0, |a: f64, &w| a.max(w));
     if top == 0.0 {
         return Err(Error::weights(cloud, None, "all are 0; at least one must be positive"));

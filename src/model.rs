@@ -1,4 +1,4 @@
-//! A fitted model of either kind and precision behind one handle.
+//! A fitted model of either kind and precision as one type.
 
 use crate::clouds;
 use crate::error::{Error, Result};
@@ -7,9 +7,9 @@ use crate::measure::Measure;
 use crate::results::{Evaluation, OutsideInterval, Projection, numbered};
 use crate::status::Status;
 
-/// A fitted model, whatever it was fitted to and in whatever precision: what a program holds that reads model files, and what
-/// other languages hold. The verbs are those of [`clouds::Model`] and [`gaussian::Model`], with the same arguments in the same
-/// order; components count from 1.
+/// A fitted model of any kind and precision, for programs that read model files and for other languages. The methods
+/// are those of [`clouds::Model`] and [`gaussian::Model`], with the same arguments in the same order. Components
+/// count from 1.
 ///
 /// # Example
 /// ```
@@ -47,7 +47,7 @@ pub enum Measures<'a> {
     Gaussians(&'a Gaussians),
 }
 
-/// The measure of a component at a time.
+/// The measure on a component at a time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Distribution {
@@ -93,7 +93,7 @@ impl From<gaussian::Model> for Model {
     }
 }
 
-/// What is the same in models of all kinds.
+/// Code that is the same for models of all kinds.
 macro_rules! each {
     ($model:expr, $m:ident => $what:expr) => {
         match $model {
@@ -104,7 +104,7 @@ macro_rules! each {
     };
 }
 
-/// What is asked of a model of clouds with clouds, or of a model of Gaussians with Gaussians.
+/// Code for a model of clouds and clouds, or for a model of Gaussians and Gaussians.
 macro_rules! with {
     ($model:expr, $measures:expr, $m:ident, $given:ident => $what:expr) => {
         match ($model, $measures.into()) {
@@ -147,7 +147,7 @@ impl Model {
     /// Interval of a component.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no such component; so for all that is asked of one.
+    /// [`Error::Parameter`] if there is no such component. This holds for all methods with a component.
     pub fn interval(&self, component: usize) -> Result<(f64, f64)> {
         each!(self, m => Ok(numbered(&m.components, component)?.interval))
     }
@@ -176,7 +176,7 @@ impl Model {
         each!(self, m => Ok(numbered(&m.components, component)?.costs.cost))
     }
 
-    /// Share of the variation that a component explains; none if there is no variation.
+    /// Share of the variation that a component explains; none if it is not defined, for instance without variation.
     ///
     /// # Errors
     /// As [`Model::interval`].
@@ -189,7 +189,7 @@ impl Model {
         each!(self, m => m.components.iter().map(|c| c.report.status).max().unwrap_or(Status::Diverged))
     }
 
-    /// What may be wrong: with the measures, then with the components.
+    /// Possible problems: first those of the measures, then those of the components.
     pub fn warnings(&self) -> Vec<String> {
         let of_component = |(k, all): (usize, &Vec<String>)| -> Vec<String> {
             all.iter().map(|text| format!("component {}: {text}", k + 1)).collect()
@@ -200,16 +200,16 @@ impl Model {
         })
     }
 
-    /// Projects measures on every component: for each measure, one projection a component.
+    /// Projects measures on every component. Returns for each measure one projection per component.
     ///
     /// # Errors
-    /// Those of [`clouds::Model::transform`] and [`gaussian::Model::transform`]; [`Error::Parameter`] for measures of the other
-    /// kind.
+    /// Those of [`clouds::Model::transform`] and [`gaussian::Model::transform`], and [`Error::Parameter`] for
+    /// measures of the other kind.
     pub fn transform<'a>(&self, measures: impl Into<Measures<'a>>) -> Result<Vec<Vec<Projection>>> {
         with!(self, measures, m, given => m.transform(given))
     }
 
-    /// For each measure the sum of its residuals over the components. Large scores are outliers.
+    /// The sum of the residuals of each measure over the components. Large scores indicate outliers.
     ///
     /// # Errors
     /// As [`Model::transform`].
@@ -217,7 +217,8 @@ impl Model {
         with!(self, measures, m, given => m.score(given))
     }
 
-    /// What every component explains of the variation of these measures; of clouds over draws of at most 512 points.
+    /// The share of the variation of these measures that every component explains. For clouds it is computed from
+    /// draws of at most 512 points.
     ///
     /// # Errors
     /// As [`Model::transform`].
@@ -225,7 +226,7 @@ impl Model {
         with!(self, measures, m, given => m.evaluate(given))
     }
 
-    /// `n` random points of a component at a time, row-major n × d.
+    /// `n` random points of the measure on a component at a time, row-major n × d.
     ///
     /// # Errors
     /// As [`Model::interval`], and [`Error::Time`] for a time outside the interval or NaN.
@@ -240,7 +241,7 @@ impl Model {
         each!(self, m => m.sample(component, time, n, outside, rng))
     }
 
-    /// The measure of a component at a time.
+    /// The measure on a component at a time.
     ///
     /// # Errors
     /// As [`Model::sample`].

@@ -1,15 +1,15 @@
-//! Threads, by one rule: work runs on the [`Pool`] in which it is called, and outside of any on rayon's current pool, which is its
-//! global one of all processors unless the program has set another.
+//! Threads. Work runs on the [`Pool`] in which it is called, and outside a pool on rayon's current pool, which is its
+//! global pool of all processors unless the program has set another.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;
 
-/// Threads of a number that the caller chooses. What runs in [`Pool::run`] uses them and no others; without a pool, fits,
-/// projections, evaluations and solves use rayon's current pool: its global one, of as many threads as there are processors (the
-/// environment variable `RAYON_NUM_THREADS` changes that), or the one in which the caller runs. Results do not depend on the number
-/// of threads: work is cut in parts that depend on the problem alone.
+/// A pool with a chosen number of threads. Work in [`Pool::run`] uses only these threads. Without a pool, fits,
+/// projections, evaluations and solves use rayon's current pool: the pool in which the caller runs, or the global one
+/// with as many threads as there are processors (the environment variable `RAYON_NUM_THREADS` changes this). Results
+/// do not depend on the number of threads, because the division of the work depends only on the problem.
 ///
-/// A pool of one thread starts none: work runs on the calling thread.
+/// A pool of one thread starts none: its work runs on the calling thread.
 ///
 /// # Example
 /// ```
@@ -24,10 +24,10 @@ impl Pool {
     /// The largest number of threads.
     pub const MAX_THREADS: usize = 1024;
 
-    /// A pool of `threads` threads; 0 takes as many as this process may use (its affinity mask counts).
+    /// A pool of `threads` threads. 0 takes as many as this process can use, given its affinity mask.
     ///
     /// # Errors
-    /// [`Error::Parameter`] above [`Pool::MAX_THREADS`] threads, or if the system refuses them.
+    /// [`Error::Parameter`] above [`Pool::MAX_THREADS`] threads, or if the system cannot start them.
     pub fn new(threads: usize) -> Result<Self> {
         if threads > Self::MAX_THREADS {
             let problem = format!(
@@ -57,7 +57,7 @@ impl Pool {
     pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.0 {
             Some(pool) => pool.install(|| {
-                // A worker may have been taken from work on one thread.
+                // The worker can be inside work that was restricted to one thread.
                 let _outer = OneThread::set(false);
                 work()
             }),
@@ -70,11 +70,11 @@ impl Pool {
 }
 
 thread_local! {
-    /// This thread works alone.
+    /// Whether this thread must not share its work.
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Restores what held before, on unwinding too.
+/// Restores the previous value when dropped, also on unwinding.
 struct OneThread(bool);
 
 impl OneThread {
@@ -89,12 +89,12 @@ impl Drop for OneThread {
     }
 }
 
-/// There are other threads to share work with.
+/// Whether there are other threads to share work with.
 pub(crate) fn parallel() -> bool {
     !ALONE.get() && rayon::current_num_threads() > 1
 }
 
-/// Runs `work` on every item, over the workers if there are any and `worth` says that it pays.
+/// Applies `work` to every item, on the workers if there are any and `worth` is set.
 pub(crate) fn for_each<I: Send>(items: &mut [I], worth: bool, work: impl Fn(usize, &mut I) + Sync) {
     use rayon::prelude::*;
     if worth && items.len() > 1 && parallel() {
@@ -104,14 +104,14 @@ pub(crate) fn for_each<I: Send>(items: &mut [I], worth: bool, work: impl Fn(usiz
     }
 }
 
-/// What `work` makes of every item, in their order.
+/// The results of `work` for all items, in their order.
 pub(crate) fn map<I: Sync, R: Send>(items: &[I], work: impl Fn(usize, &I) -> R + Sync) -> Vec<R> {
     let mut out: Vec<Option<R>> = items.iter().map(|_| None).collect();
     for_each(&mut out, true, |k, out| *out = Some(work(k, &items[k])));
     out.into_iter().flatten().collect()
 }
 
-/// Runs both, side by side if there are workers and `worth` says that it pays.
+/// Runs both, in parallel if there are workers and `worth` is set.
 pub(crate) fn join<A: Send, B: Send>(
     worth: bool,
     a: impl FnOnce() -> A + Send,
@@ -133,7 +133,8 @@ mod tests {
         }
     }
 
-    /// One thread is the caller's; more are the pool's; nothing of it lasts, after a panic either.
+    /// A pool of one thread uses the calling thread, and a larger pool its own threads. The setting ends with the
+    /// work, also after a panic.
     #[test]
     fn work_runs_where_the_rule_says() {
         let (one, two) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());

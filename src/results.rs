@@ -1,27 +1,27 @@
-//! What models of both kinds return, and how they read a time.
+//! Results of the models of both kinds, and their treatment of times outside an interval.
 
 use crate::error::{Error, Result};
 use crate::status::Status;
 
-/// Where a measure projects on one component.
+/// The projection of a measure on one component.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Projection {
     /// The time nearest to the measure: an arc length in units of the data.
     pub time: f64,
-    /// Standard error of the time, as far as it comes from the points of the measure. None for a measure that is not a sample: a
-    /// Gaussian, or a cloud with weights.
+    /// Standard error of the time due to the sampling of the points of the measure. None for a measure that is not a
+    /// sample: a Gaussian, or a cloud with weights.
     pub time_se: Option<f64>,
-    /// Squared distance between the component at that time and the measure (S_ε for clouds, W₂² for Gaussians). The sum over the
-    /// training measures is a cost.
+    /// Squared distance between the component at that time and the measure (S_ε for clouds, W₂² for Gaussians). The
+    /// cost is the sum over the training measures.
     pub residual: f64,
-    /// Whether the time is an end of the interval: the geodesic cannot go on to the measure.
+    /// Whether the time is an end of the interval, beyond which the curve is not a geodesic.
     pub at_end: bool,
-    /// The worst of the solves behind it.
+    /// The worst status of the solves for this projection.
     pub status: Status,
 }
 
-/// What to do with a time outside the interval on which a component is a geodesic.
+/// The treatment of a time outside the interval on which a component is a geodesic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutsideInterval {
     /// Return [`Error::Time`].
@@ -32,20 +32,20 @@ pub enum OutsideInterval {
 }
 
 impl OutsideInterval {
-    /// The time to take in the interval of a component (from 1).
+    /// The time within the interval of a component (counted from 1).
     pub(crate) fn resolve(self, component: usize, time: f64, interval: (f64, f64)) -> Result<f64> {
         let (low, high) = interval;
         let inside = match self {
             OutsideInterval::Clamp if !time.is_nan() => time.max(low).min(high),
             _ => time,
         };
-        // An infinite end is not a time.
+        // An infinite end is not a valid time.
         let fine = inside.is_finite() && inside >= low && inside <= high;
         if fine { Ok(inside) } else { Err(Error::Time { component, time, interval }) }
     }
 }
 
-/// A component by its number, from 1.
+/// The component with this number, counted from 1.
 pub(crate) fn numbered<C>(components: &[C], number: usize) -> Result<&C> {
     number.checked_sub(1).and_then(|k| components.get(k)).ok_or_else(|| {
         let problem = format!("there is no component {number}; the model has {}, counted from 1", components.len());
@@ -53,32 +53,33 @@ pub(crate) fn numbered<C>(components: &[C], number: usize) -> Result<&C> {
     })
 }
 
-/// What a component explains of the variation of measures, in squared units of the data.
+/// The share of the variation of measures that a component explains, in squared units of the data.
 ///
-/// All errors are those of sampling: of the points of the measures, as far as they are a sample, and of the points of
-/// the component. They are 0 for Gaussians.
+/// All errors are sampling errors: of the points of the measures, if these are a sample, and of the points of the
+/// component. They are 0 for Gaussians.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Share {
-    /// Squared distance of the measures to the component, summed by their weights, without the noise of sampling. It can be
-    /// negative where it is small.
+    /// Squared distance of the measures to the component, summed with their weights, after subtraction of the
+    /// sampling noise. A small value can be negative.
     pub cost: f64,
     /// Standard error of the cost.
     pub cost_se: f64,
-    /// 1 − cost / variation; none if the variation is below 2.5 standard errors. Not limited to 0 … 1.
+    /// 1 − cost / variation; none if the variation is below 2.5 standard errors. Not limited to the interval from 0
+    /// to 1.
     pub explained: Option<f64>,
     /// Standard error of the explained share, for these measures.
     pub explained_se: Option<f64>,
     /// Standard error of the explained share if the measures are a sample of a larger population.
     pub explained_se_population: Option<f64>,
-    /// Share explained by this component and all before it, their displacements added. None for Gaussians.
+    /// Share explained by this component and all before it, with their displacements added. None for Gaussians.
     pub together: Option<f64>,
-    /// Its standard error.
+    /// Standard error of `together`.
     pub together_se: Option<f64>,
 }
 
 impl Share {
-    /// Whether the share is more than two standard errors from 0; true if there is no share.
+    /// Whether the share is at least two standard errors above 0; true if there is no share.
     pub fn distinguishable(&self) -> bool {
         self.explained.zip(self.explained_se).is_none_or(|(share, se)| share >= 2.0 * se)
     }
@@ -88,24 +89,26 @@ impl Share {
     }
 }
 
-/// What the components of a model explain of the variation of given measures.
+/// The shares of the variation of given measures that the components of a model explain.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluation {
-    /// Each component, and all up to it.
+    /// Each component, with the share of all components up to it.
     pub components: Vec<Share>,
-    /// Squared distance of the measures to one point, summed by their weights: the best single point of the first component of a
-    /// model of clouds, without the noise of sampling; the barycentre of the training of a model of Gaussians.
+    /// Squared distance of the measures to one point, summed with their weights. For a model of clouds it is the best
+    /// single point of the first component, after subtraction of the sampling noise; for a model of Gaussians, the
+    /// barycentre of the training.
     pub variation: f64,
     /// Standard error of the variation; 0 for Gaussians.
     pub variation_se: f64,
-    /// `Σ_i S_ε` between two independent samples of each measure: the scale of the noise that was subtracted; 0 for Gaussians.
+    /// `Σ_i S_ε` between two independent samples of each measure: the size of the subtracted noise; 0 for Gaussians.
     pub noise_floor: f64,
-    /// Fewest and most points of a draw: as many as were asked for, or half of the points of a smaller sample.
+    /// Smallest and largest number of points of a draw: the requested number, or half of the points of a smaller
+    /// sample.
     pub points: (usize, usize),
-    /// Clouds with weights: they are drawn from with replacement, all others without.
+    /// Number of clouds with weights. Their draws are with replacement, all others without.
     pub weighted: usize,
-    /// Projections and solves that did not converge.
+    /// Number of projections and solves that did not converge.
     pub unconverged: usize,
 }
 

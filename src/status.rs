@@ -1,6 +1,7 @@
-//! How an iteration, a search or a fit ended.
+//! The status of an iteration, a search or a fit.
 
-/// How an iteration, a search or a fit ended. A result is returned in every case, and its error with it. From best to worst.
+/// The status of an iteration, a search or a fit at its end, ordered from best to worst. A result with its error is
+/// returned for every status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -10,16 +11,16 @@ pub enum Status {
     Converged,
     /// All steps of a training were done.
     Completed,
-    /// The tolerance was not met: the remaining error is rounding of the precision, and no iteration lowers it.
+    /// The tolerance was not met: the remaining error is due to rounding, and no iteration reduces it.
     Rounding,
-    /// No step lowers the cost any more, but its gradient is not 0 to tolerance, or constraints do not hold to 1e-9: rounding
-    /// near singular matrices, or a corner of the cost.
+    /// No step reduces the cost, but its gradient is not 0 to tolerance, or the constraints do not hold to 1e-9. The
+    /// cause is rounding near singular matrices, or a point at which the cost is not differentiable.
     Stalled,
     /// The tolerance was not met within the allowed iterations.
     MaxIterations,
-    /// A start that was not pursued: another one was lower, or on the way to the same geodesic.
+    /// A start that was not continued, because another one was lower or approached the same geodesic.
     Dropped,
-    /// A number left the range of the precision. The result is not meaningful; that of a training is the best state before.
+    /// A number left the range of the precision. The result is meaningless; a training returns the last good state.
     Diverged,
 }
 
@@ -47,12 +48,12 @@ impl Status {
         }
     }
 
-    /// By [`Status::name`].
+    /// The status with this [`Status::name`].
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }
 
-    /// The tolerance was met, or all steps were done.
+    /// Whether the tolerance was met or all steps were done.
     pub fn is_success(self) -> bool {
         self <= Status::Completed
     }

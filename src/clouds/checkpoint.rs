@@ -1,4 +1,4 @@
-//! Where a fit stands: all that a checkpoint holds.
+//! The progress of a fit, as a checkpoint stores it.
 
 use super::component::Component;
 use super::project::explained::Baseline;
@@ -6,7 +6,7 @@ use super::train::state::State;
 use super::train::step::StepOutcome;
 use crate::status::Status;
 
-/// A state worth keeping.
+/// A state of a training and its cost.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
@@ -24,13 +24,13 @@ pub(crate) struct Counts {
     pub visits: usize,
     pub clipped: usize,
     pub unconverged: usize,
-    /// Most pairs clipped in a window of [`WINDOW`] steps, as a share.
+    /// Largest fraction of clipped (step, measure) pairs in a window of [`WINDOW`] steps.
     pub worst_window: f64,
-    /// Steps, clipped pairs and visits of the running window.
+    /// Steps, clipped pairs and visits of the current window.
     pub window: [usize; 3],
 }
 
-/// Steps over which clipping is watched.
+/// Steps of a window in which clipped times are counted.
 const WINDOW: usize = 100;
 
 impl Counts {
@@ -47,7 +47,7 @@ impl Counts {
     }
 }
 
-/// A start that was trained to its end.
+/// A start whose training is finished.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
@@ -78,23 +78,23 @@ pub(crate) struct Training<T> {
     pub counts: Counts,
 }
 
-/// Where a fit stands: all that a checkpoint holds.
+/// The progress of a fit, as a checkpoint stores it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
 pub(crate) struct FitProgress<T> {
     pub components: Vec<Component<T>>,
-    /// Starts of the present component that are done.
+    /// Finished starts of the present component.
     pub trained: Vec<FinishedStart<T>>,
     pub training: Option<Training<T>>,
-    /// The yardstick of explained shares, once the first component is finished.
+    /// The baseline of the explained shares, known once the first component is finished.
     #[cfg_attr(feature = "serde", serde(default))]
     pub baseline: Option<Baseline>,
 }
 
 #[cfg(feature = "io")]
 impl<T: crate::simd::real::Real> FitProgress<T> {
-    /// What does not fit the settings, n measures and dimension d.
+    /// The first inconsistency with the settings, n measures and dimension d.
     pub fn fault(&self, settings: &super::settings::Settings, n: usize, d: usize) -> Option<&'static str> {
         let Ok(architecture) = super::geodesic::networks::Architecture::new(settings, d) else {
             return Some("its settings describe no network");
@@ -124,7 +124,7 @@ impl<T: crate::simd::real::Real> FitProgress<T> {
     }
 }
 
-/// FNV-1a over names, points and weights.
+/// FNV-1a hash over names, points and weights.
 #[cfg(feature = "io")]
 pub(crate) fn fingerprint(measures: &[crate::measure::Measure]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;

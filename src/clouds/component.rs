@@ -1,4 +1,4 @@
-//! A fitted component, with everything that was found about it.
+//! A fitted component: the geodesic, its costs and the report of its fit.
 
 use super::geodesic::interval::Interval;
 use super::geodesic::networks::Geodesic;
@@ -7,62 +7,64 @@ use super::project::explained::Projected;
 use crate::status::Status;
 
 /// One geodesic principal component `t ↦ μ(t)`, in the units of the data. The curve has unit speed, so times are
-/// Wasserstein arc lengths: `W₂(μ(s), μ(t)) = |s − t|` inside the interval. The sign is such that the largest |t_i| is
-/// positive (the first, if there are two). The origin of t is where φ put it.
+/// Wasserstein arc lengths: `W₂(μ(s), μ(t)) = |s − t|` inside the interval. The sign of t is chosen so that the time of
+/// largest modulus is positive (the first of them in case of a tie). The origin of t is the law of φ(x).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
 #[non_exhaustive]
 pub struct Component<T> {
-    /// φ and f in the engine's normalised frame, f scaled to unit speed there.
+    /// φ and f in the normalised frame of the fit ([`Model::frame`](super::Model::frame)), with f scaled to unit speed
+    /// there.
     pub geodesic: Geodesic<T>,
     /// Interval in the frame.
     pub(crate) frame_interval: Interval,
-    /// Span of times in the frame where a projection begins to search.
+    /// Range of the training times in the frame. A projection starts its search on it.
     pub(crate) frame_span: (f64, f64),
     /// Open interval on which the curve is a geodesic.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::pair"))]
     pub interval: (f64, f64),
-    /// Times of the training measures, in their order.
+    /// Projected times of the training measures, in the order of the measures.
     pub times: Vec<f64>,
-    /// Standard errors of the times, as far as they come from the points of the measures: none for a measure with weights,
-    /// which is not a sample. Empty in a model of format 1.0.
+    /// Standard errors of the times that come from the finite number of points of the measures. None for a measure with
+    /// unequal weights, which is not a sample, or a single point. Empty in a model of format 1.0.
     #[cfg_attr(feature = "serde", serde(default))]
     pub time_se: Vec<Option<f64>>,
-    /// S_ε(μ(t_i), ν_i) of the training measures at the points of the projection.
+    /// S_ε(μ(t_i), ν_i) of the training measures, in squared units of the data, at the points of the projection.
     pub residuals: Vec<f64>,
-    /// Where this component meets the first: (time on the first, time on this one). None for the first.
+    /// Where this component meets the first: (time on the first, time on this one). None for the first component.
     pub meeting: Option<(f64, f64)>,
-    /// What it costs, and what it explains.
+    /// Costs and explained shares.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub costs: Costs,
-    /// How it was found.
+    /// How the component was found.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub report: Report,
 }
 
-/// Costs of the training measures on a component, in squared units of the data, with their standard errors. What a model of format
-/// 1.0 lacks is NaN or none.
+/// Costs of the training measures on a component, in squared units of the data, with standard errors. A number that a
+/// model of format 1.0 does not contain is NaN or none.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Costs {
-    /// Squared distance of the measures to the component, summed, without the noise of sampling ([`Share::cost`](crate::Share)).
+    /// Sum of the squared distances of the measures to the component, without the noise of sampling
+    /// ([`Share::cost`](crate::Share)).
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,
     /// Standard error of the cost.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one", default = "unknown"))]
     pub cost_se: f64,
-    /// The same distance to the best single point of the first component.
+    /// The same sum for the best single point of the first component.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one", default = "unknown"))]
     pub variation: f64,
     /// Standard error of the variation.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one", default = "unknown"))]
     pub variation_se: f64,
-    /// `Σ_i S_ε` between two independent samples of each measure: the scale of the noise that was subtracted.
+    /// `Σ_i w_i S_ε` between two independent samples of each measure: the scale of the noise that was subtracted.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub noise_floor: f64,
-    /// 1 − cost / variation; none if the variation is below 2.5 of its standard errors.
+    /// 1 − cost / variation. None if the variation is less than 2.5 of its standard errors.
     pub explained: Option<f64>,
     /// Standard error of the explained share, for these measures.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -70,16 +72,17 @@ pub struct Costs {
     /// Standard error of the explained share if the measures are a sample of a population.
     #[cfg_attr(feature = "serde", serde(default))]
     pub explained_se_population: Option<f64>,
-    /// Share explained by this component and all before it.
+    /// Share explained by this component and all earlier ones together.
     #[cfg_attr(feature = "serde", serde(default))]
     pub together: Option<f64>,
-    /// Its standard error.
+    /// Standard error of `together`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub together_se: Option<f64>,
-    /// Fewest and most points of the samples behind these numbers.
+    /// Smallest and largest number of points per sample behind these numbers.
     #[cfg_attr(feature = "serde", serde(default))]
     pub points: (usize, usize),
-    /// Measures with weights: they are drawn from with replacement, all others without.
+    /// Number of measures with unequal weights or a single point. They are drawn from with replacement, all others
+    /// without.
     #[cfg_attr(feature = "serde", serde(default))]
     pub weighted: usize,
 }
@@ -89,45 +92,47 @@ pub struct Costs {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Report {
-    /// Samples of ρ on which the extreme eigenvalues of the Hessian were computed for the interval.
+    /// Samples of ρ at which the extreme eigenvalues of the Hessian were computed for the interval.
     pub interval_samples: usize,
-    /// Mean squared distance of the two curves at the meeting (I) over these samples.
+    /// Mean squared distance of the two curves at the meeting times (I) over these samples, in squared units of the
+    /// data.
     pub intersection: Option<f64>,
-    /// Squared cosine with the earlier components, summed (O), over these samples.
+    /// Sum of the squared cosines with the earlier components (O) over these samples.
     pub orthogonality: Option<f64>,
-    /// Fraction of the (step, measure) pairs of the training whose time was clipped to the interval.
+    /// Fraction of the (step, measure) pairs of the training with a clipped time.
     pub clipped: f64,
-    /// Fraction of the training's Sinkhorn solves that did not reach their tolerance.
+    /// Fraction of the Sinkhorn solves of the training that did not reach their tolerance.
     pub unconverged: f64,
-    /// Solves behind the times, their errors and the costs that did not reach their tolerance.
+    /// Number of solves for the times, their errors and the costs that did not reach their tolerance.
     #[cfg_attr(feature = "serde", serde(default, rename = "open_solves"))]
     pub unconverged_solves: usize,
-    /// Starts that were tried, with the cost that each reached on the fixed, evenly spread points on which states are compared
-    /// (lower than [`Costs::cost`]: evenly spread points are nearer to the measures than fresh samples). The first is the one kept.
+    /// Starts that were tried, with the lowest cost of each on the fixed, evenly spread points on which states are
+    /// compared. The first is the one that was kept. These costs are lower than [`Costs::cost`], because evenly spread
+    /// points are nearer to the measures than independent samples.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::named"))]
     pub starts: Vec<(String, f64)>,
-    /// Cost of the kept start before training, on the same points.
+    /// Cost of the kept start before the training, on the same points.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub start_cost: f64,
     /// Squared singular values of tangent PCA at the start, largest first; empty for a random start.
     pub spectrum: Vec<f64>,
-    /// Steps done.
+    /// Number of steps done.
     pub steps: usize,
     /// Step of the state that was kept.
     pub kept_step: usize,
     /// [`Status::Completed`] or [`Status::Diverged`].
     pub status: Status,
-    /// What may be wrong.
+    /// Possible problems, one sentence each.
     pub warnings: Vec<String>,
 }
 
 impl<T> Component<T> {
-    /// As projections see it.
+    /// The curve of this component, for projections.
     pub(crate) fn curve(&self) -> Curve<'_, T> {
         Curve { geodesic: &self.geodesic, interval: &self.frame_interval, span: self.frame_span }
     }
 
-    /// With its measures, in the order of the engine and the units of the frame.
+    /// The component with its projected times, in the sorted order of the measures and in the frame.
     pub(crate) fn projected(&self, order: &[usize], scale: f64) -> Projected<'_, T> {
         // A checkpoint of format 1.0 has no errors.
         let error = |&i: &usize| self.time_se.get(i).copied().flatten().map_or(0.0, |se| (se / scale).powi(2));
@@ -140,7 +145,7 @@ impl<T> Component<T> {
     }
 }
 
-/// What a model of format 1.0 does not say.
+/// Value of a number that a model of format 1.0 does not contain.
 #[cfg(feature = "serde")]
 fn unknown() -> f64 {
     f64::NAN

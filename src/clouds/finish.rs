@@ -1,4 +1,4 @@
-//! From a trained state to a component: unit speed, interval, times, sign, cost, warnings.
+//! Converts a trained state to a component: unit speed, interval, projected times, sign, cost, warnings.
 
 use super::checkpoint::FinishedStart;
 use super::component::{Component, Costs, Report};
@@ -18,12 +18,12 @@ use crate::rng::StreamId;
 use crate::simd::real::{Real, dot};
 use crate::status::Status;
 
-/// Samples for the interval, the speed, I and O.
+/// Samples of ρ for the interval, the speed, I and O.
 const FINAL_SAMPLES: usize = 4096;
-/// Tolerance of the solves of final numbers.
+/// Tolerance of the solves of a finished component.
 const TOLERANCE: f64 = 1e-4;
 
-/// The solves of final numbers: those of the training, tighter.
+/// Settings of the solves of a finished component: those of the training with a smaller tolerance and more iterations.
 pub(crate) fn final_sinkhorn(settings: &Sinkhorn) -> Sinkhorn {
     Sinkhorn {
         tolerance: settings.tolerance.min(TOLERANCE),
@@ -32,7 +32,7 @@ pub(crate) fn final_sinkhorn(settings: &Sinkhorn) -> Sinkhorn {
     }
 }
 
-/// `trained` has the best start first.
+/// Computes the component from its trained starts. The first of `trained` is the best and is kept.
 pub(crate) fn finish<T: Real>(
     trained: Vec<FinishedStart<T>>,
     data: &Data<T>,
@@ -49,7 +49,7 @@ pub(crate) fn finish<T: Real>(
     let kept = trained.into_iter().next().expect("a component has at least one start");
     let mut state = kept.best.state;
 
-    // Unit speed, and the interval on a large sample; the largest time positive.
+    // Unit speed, then the sign for which the time of largest modulus is positive.
     let x: Vec<T> = reference(seed, StreamId::FinalReference, FINAL_SAMPLES, d);
     let speed = Samples::new(&state.geodesic, &x).speed_squared().sqrt();
     let moves = GAUGE.contains(&speed);
@@ -72,7 +72,8 @@ pub(crate) fn finish<T: Real>(
     };
 
     let targets = measures.targets()?;
-    // Times by projection on all points, within their number. If that turned the sign around, once more.
+    // Times by projection, and the interval on a large sample. If the projected times have the opposite sign, the curve
+    // is reversed and projected again.
     let mut project = |state: &State<T>| {
         let (_, interval) = Samples::and_interval(&state.geodesic, &x, settings.margin);
         let span = span(&state.times);
@@ -86,7 +87,7 @@ pub(crate) fn finish<T: Real>(
     }
 
     let tie = (!earlier.is_empty()).then(|| tie(&state, &interval, earlier, &x, settings));
-    // What it explains, at these times.
+    // The explained share at these times.
     let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
     let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
     let errors = measures.time_errors(&curve, &times)?;
@@ -151,7 +152,7 @@ pub(crate) fn finish<T: Real>(
             spectrum: kept.spectrum,
             steps: kept.steps,
             kept_step: kept.best.step,
-            // No time is left where an eigenvalue is NaN.
+            // If an eigenvalue is NaN, the interval is the single time 0.
             status: if interval.is_point() { Status::Diverged } else { kept.status },
             warnings: vec![],
         },
@@ -170,7 +171,7 @@ fn span(times: &[f64]) -> (f64, f64) {
     times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)))
 }
 
-/// The largest |t| is negative (the first counts if there are two).
+/// Whether the time of largest modulus is negative (the first of them in case of a tie).
 fn points_down(times: &[f64]) -> bool {
     times.iter().fold(0.0, |best: f64, &t| if t.abs() > best.abs() { t } else { best }) < 0.0
 }
@@ -182,7 +183,7 @@ struct ConstraintResiduals {
     orthogonality: f64,
 }
 
-/// I and O on a large sample.
+/// I and O on a large sample, and the clipped meeting times.
 fn tie<T: Real>(
     state: &State<T>,
     interval: &Interval,
@@ -221,7 +222,7 @@ fn tie<T: Real>(
     ConstraintResiduals { meeting, intersection, orthogonality }
 }
 
-/// What the study of convergence saw go wrong, and what a user cannot see in the numbers alone.
+/// Warnings for the failures that the convergence study has shown, and for problems that the results do not show.
 fn warnings<T: Real>(
     c: &Component<T>,
     explained: &Share,

@@ -1,5 +1,6 @@
-//! The fit: components one after the other, each from its starts, step by step. A [`Fit`] advances one piece of work at
-//! a time, so that its owner can report, save or stop between any two; stopped within one it stands where it stood before.
+//! The fit. It computes one component after the other, and trains each from all its starts, step by step. A [`Fit`]
+//! advances by one unit of work at a time, so that the caller can report, save or stop between two units. A unit that
+//! is stopped before its end leaves the fit in the state before this unit.
 
 use super::checkpoint::{Counts, FinishedStart, FitProgress, Snapshot, Training};
 use super::component::Component;
@@ -23,21 +24,21 @@ use crate::simd::real::Real;
 use crate::status::Status;
 use std::borrow::Cow;
 
-/// What a piece of work was.
+/// The unit of work that [`Fit::advance`] has done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A start of a component is ready.
+    /// A start of a component has been computed.
     Started {
         /// Component, from 1.
         component: usize,
-        /// `tangent(1)`, `random`, …
+        /// Name of the start: `tangent(1)`, `random`, …
         start: String,
-        /// Squared singular values of tangent PCA, if it was done.
+        /// Squared singular values of tangent PCA, in squared units of the data; none for a random start.
         spectrum: Option<Vec<f64>>,
-        /// Cost before any step.
+        /// Cost before the first step, in squared units of the data.
         cost: f64,
     },
-    /// A step was done, or on a device several at once.
+    /// One training step has been done, or several on a device.
     Step {
         /// Component, from 1.
         component: usize,
@@ -45,18 +46,19 @@ pub enum Event {
         step: usize,
         /// Steps planned.
         steps: usize,
-        /// What it saw; of several steps their sums and worst, else the last.
+        /// Outcome of the step. For several steps, counts are summed, iterations and errors are the largest, and the
+        /// other numbers are those of the last step.
         outcome: StepOutcome,
     },
-    /// The cost was evaluated on the fixed points.
+    /// The cost has been evaluated on the fixed points.
     Evaluated {
         /// Component, from 1.
         component: usize,
         /// Steps done.
         step: usize,
-        /// Cost now, in squared units of the data.
+        /// Cost of the present state, in squared units of the data.
         cost: f64,
-        /// Lowest cost of this start so far.
+        /// Lowest cost of this start so far, in squared units of the data.
         best: f64,
     },
     /// A component is finished.
@@ -66,7 +68,7 @@ pub enum Event {
     },
 }
 
-/// A fit under way.
+/// A fit in progress.
 pub struct Fit<T: Real> {
     settings: Settings,
     names: Vec<String>,
@@ -75,20 +77,20 @@ pub struct Fit<T: Real> {
     data: Data<T>,
     position: FitProgress<T>,
     barycentre: Option<Vec<T>>,
-    /// The finished components as later ones see them.
+    /// The finished components, as the training of later components uses them.
     earlier: Vec<Earlier<T>>,
-    /// About the measures as a whole.
+    /// Warnings about the measures as a whole.
     warnings: Vec<String>,
-    /// Made for the first piece of work.
+    /// Created for the first unit of work.
     evaluator: Option<Evaluator<T>>,
     cancel: Cancel,
     engine: Box<dyn TrainingBackend<T>>,
     stepper: Option<Box<dyn Trainer<T>>>,
-    /// What the last steps saw.
+    /// Outcomes of the last steps.
     seen: Vec<StepOutcome>,
 }
 
-/// `tangent(1)`, `random`.
+/// Name of a start, as in [`Event::Started`].
 pub(crate) fn start_name(start: Start) -> String {
     match start {
         Start::Tangent(j) => format!("tangent({j})"),
@@ -97,11 +99,12 @@ pub(crate) fn start_name(start: Start) -> String {
 }
 
 impl<T: Real> Fit<T> {
-    /// Checks settings and measures.
+    /// Creates a fit after checking the settings and the measures.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range, fewer than two measures or as many components,
-    /// [`Error::Points`](crate::Error::Points) if their dimensions differ or a coordinate is beyond the range of `T`.
+    /// [`Error::Parameter`](crate::Error::Parameter) if a setting is out of range, if fewer than two measures have a
+    /// positive weight, or if there are not fewer components than measures. [`Error::Points`](crate::Error::Points) if
+    /// the dimensions of the measures differ or a coordinate is beyond the range of `T`.
     pub fn new(measures: &[Measure], settings: &Settings) -> Result<Self> {
         settings.validate()?;
         let (measures, weights) = weighted(measures, &settings.measure_weights)?;
@@ -140,18 +143,18 @@ impl<T: Real> Fit<T> {
         })
     }
 
-    /// The settings of this fit.
+    /// Settings of this fit.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What may be wrong with the measures, in one sentence each.
+    /// Possible problems with the measures, one sentence each.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Work ends with [`Error::Cancelled`] once this token is set: in a start, a step, an evaluation and where a component is
-    /// finished within an iteration of a solve, on a GPU within ten steps or one solve.
+    /// Stops the fit with [`Error::Cancelled`] once this token is set. On the CPU the running work ends within one
+    /// iteration of a Sinkhorn solve, on a GPU within ten steps or one solve.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
         self.cancel.clone_from(cancel);
         if let Some(evaluator) = &mut self.evaluator {
@@ -170,24 +173,24 @@ impl<T: Real> Fit<T> {
     }
 
     #[cfg(feature = "io")]
-    /// A number that tells these measures from others, in text (JSON has no 64-bit integers).
+    /// Hash of the measures as text, because JSON has no 64-bit integers. It identifies the measures of a checkpoint.
     pub(crate) fn fingerprint(&self) -> String {
         format!("{:016x}", self.fingerprint)
     }
 
-    /// Where the fit stands, to be written.
+    /// Progress of the fit, brought up to date so that it can be written.
     #[cfg(feature = "io")]
     pub(crate) fn position_mut(&mut self) -> Result<&mut FitProgress<T>> {
         self.settle()?;
         Ok(&mut self.position)
     }
 
-    /// The same fit on the CPU from now on.
+    /// Continues the same fit on the CPU.
     pub(crate) fn on_cpu(self) -> Result<Self> {
         self.on_engine(Box::new(CpuTraining))
     }
 
-    /// The same fit elsewhere from now on.
+    /// Continues the same fit on another training backend.
     pub(crate) fn on_engine(mut self, engine: Box<dyn TrainingBackend<T>>) -> Result<Self> {
         self.settle()?;
         if let Some(evaluator) = &mut self.evaluator {
@@ -196,7 +199,7 @@ impl<T: Real> Fit<T> {
         Ok(Fit { engine, stepper: None, ..self })
     }
 
-    /// Brings the state of the training up to date.
+    /// Copies the state of a training on a device to the host.
     fn settle(&mut self) -> Result<()> {
         match (&mut self.stepper, &mut self.position.training) {
             (Some(stepper), Some(training)) => stepper.settle(&mut training.state),
@@ -204,14 +207,14 @@ impl<T: Real> Fit<T> {
         }
     }
 
-    /// Goes on from where another fit stood.
+    /// Continues from the progress of another fit.
     #[cfg(feature = "io")]
     pub(crate) fn set_position(&mut self, position: FitProgress<T>) {
         self.position = position;
         self.see_earlier();
     }
 
-    /// What in the position does not fit the settings and measures.
+    /// The first inconsistency between the progress and the settings or measures.
     #[cfg(feature = "io")]
     pub(crate) fn fault(&self) -> Option<&'static str> {
         self.position.fault(&self.settings, self.names.len(), self.data.dim)
@@ -222,17 +225,18 @@ impl<T: Real> Fit<T> {
         self.settings.steps[usize::from(!self.position.components.is_empty())]
     }
 
-    /// Does the next piece of work: prepares a start, takes a step, evaluates, or finishes a component. None when the
-    /// fit is done. Call it inside [`Pool::run`] to use several threads.
+    /// Does the next unit of work: computes a start, takes a step, evaluates the cost, or finishes a component. Returns
+    /// `None` when the fit is complete. Call it inside [`Pool::run`] to use several threads.
     ///
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) if a start asks for a tangent direction that the measures do not
-    /// have. [`Error::Cancelled`] if it was stopped ([`Fit::cancel_by`]); the fit then stands where it stood before.
+    /// have. [`Error::Cancelled`] if the fit was stopped ([`Fit::cancel_by`]); its state is then the one before this
+    /// call. [`Error::Device`](crate::Error::Device) if a device fails.
     pub fn advance(&mut self) -> Result<Option<Event>> {
         self.cancel.check()?;
         let component = self.position.components.len() + 1;
         if component > self.settings.components {
-            // A resumed fit may not have it yet.
+            // A resumed fit has no barycentre yet.
             self.barycentre()?;
             return Ok(None);
         }
@@ -263,17 +267,18 @@ impl<T: Real> Fit<T> {
         self.earlier = self.position.components.iter().map(earlier).collect();
     }
 
-    /// Number of the streams of this component and start.
+    /// Index of the random streams of this component and start.
     fn run(&self) -> u32 {
         (self.position.components.len() * 64 + self.position.trained.len()) as u32
     }
 
     fn begin(&mut self, component: usize, which: Start) -> Result<Event> {
-        // A later component passes through the first at the mean of its times, where the first two meet.
+        // A later component starts at the point of the first component where the first two meet: for the second
+        // component at the mean of the times of the first.
         let scale = self.data.frame.scale;
         let meeting = match self.position.components.as_slice() {
             [] => 0.0,
-            // In the engine's order: a sum in the caller's would round differently.
+            // Summed in the sorted order of the measures: the caller's order would change the rounding.
             [first] => self.data.mean(self.data.order.iter().map(|&i| first.times[i])) / scale,
             [_, second, ..] => second.meeting.map_or(0.0, |m| m.0 / scale),
         };
@@ -294,7 +299,7 @@ impl<T: Real> Fit<T> {
         Ok(Event::Started { component, start: start_name(which), spectrum, cost: cost * scale * scale })
     }
 
-    /// Lines 3 to 8 of Algorithm 1 for the measures of one step, or of several.
+    /// Lines 3 to 8 of Algorithm 1, for one step or several.
     fn step(&mut self, component: usize) -> Result<Option<Event>> {
         let (steps, run) = (self.steps(), self.run());
         let Fit { settings, data, position, engine, stepper, earlier, seen, cancel, .. } = self;
@@ -330,7 +335,7 @@ impl<T: Real> Fit<T> {
         let training = self.position.training.insert(training);
         let cost = cost?;
         training.evaluated = training.step;
-        // NaN is never the best.
+        // A NaN cost is never the best.
         if cost < training.best.cost || (self.settings.keep == Keep::Last && cost.is_finite()) {
             training.best = Snapshot { state: training.state.clone(), cost, step: training.step };
         }
@@ -338,7 +343,7 @@ impl<T: Real> Fit<T> {
         Ok(Event::Evaluated { component, step: training.step, cost: cost * unit, best: best * unit })
     }
 
-    /// On the fixed points.
+    /// Cost of a state on the fixed points of the evaluator.
     fn cost(&mut self, state: &State<T>) -> Result<f64> {
         let Fit { evaluator, data, settings, engine, cancel, .. } = self;
         let evaluator = match evaluator {
@@ -352,7 +357,7 @@ impl<T: Real> Fit<T> {
         evaluator.cost(&state.geodesic, &state.times)
     }
 
-    /// That of the measures, computed once.
+    /// The barycentre of the measures, computed once.
     fn barycentre(&mut self) -> Result<&Vec<T>> {
         let cloud = match self.barycentre.take() {
             Some(cloud) => cloud,
@@ -371,11 +376,11 @@ impl<T: Real> Fit<T> {
 
     fn finish_component(&mut self) -> Result<()> {
         let mut trained = self.position.trained.clone();
-        // A NaN, of either sign, is the worst.
+        // A NaN of either sign is the largest cost.
         let key = |start: &FinishedStart<T>| if start.best.cost.is_nan() { f64::INFINITY } else { start.best.cost };
         trained.sort_by(|a, b| key(a).total_cmp(&key(b)));
         let Fit { data, settings, earlier, engine, position, cancel, .. } = self;
-        // The position stays as it is if this ends early.
+        // The progress must not change if this ends with an error.
         let mut baseline = position.baseline.clone();
         let solves = &mut *solves(&**engine, cancel);
         let component = finish(trained, data, settings, &position.components, earlier, &mut baseline, solves)?;
@@ -386,10 +391,11 @@ impl<T: Real> Fit<T> {
         Ok(())
     }
 
-    /// The model of the components that are finished so far; the fit can go on.
+    /// The model of the components that are finished so far. The fit can continue afterwards.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) if none is.
+    /// [`Error::Parameter`](crate::Error::Parameter) if no component is finished. [`Error::Cancelled`] or
+    /// [`Error::Device`](crate::Error::Device) if the computation of the barycentre was stopped or failed.
     pub fn model(&mut self) -> Result<Model<T>> {
         if self.position.components.is_empty() {
             return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
@@ -414,7 +420,7 @@ impl<T: Real> Fit<T> {
     }
 }
 
-/// The measures of positive weight and their weights; without weights all of them, 1 each.
+/// The measures of positive weight and their weights. Without weights, all measures with weight 1.
 fn weighted<'a>(measures: &'a [Measure], weights: &[f64]) -> Result<(Cow<'a, [Measure]>, Vec<f64>)> {
     if weights.is_empty() {
         return Ok((measures.into(), vec![1.0; measures.len()]));
@@ -438,17 +444,17 @@ fn weighted<'a>(measures: &'a [Measure], weights: &[f64]) -> Result<(Cow<'a, [Me
     }
 }
 
-/// Who solves for an engine, until this token is set.
+/// The divergence solver of a training backend, with a cancellation token.
 fn solves<T>(engine: &dyn TrainingBackend<T>, cancel: &Cancel) -> Box<dyn DivergenceBackend<T>> {
     let mut solves = engine.solves();
     solves.cancel_by(cancel);
     solves
 }
 
-/// Fits all components on a pool's threads: the whole of [`Fit`] in one call.
+/// Fits all components on the threads of a pool. This runs [`Fit`] to its end in one call.
 ///
 /// # Errors
-/// As [`Fit::new`] and [`Fit::advance`].
+/// See [`Fit::new`] and [`Fit::advance`].
 ///
 /// # Example
 /// ```

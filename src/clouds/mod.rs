@@ -1,25 +1,26 @@
 //! Geodesic PCA of general measures, given as point clouds (GPCAgen, paper, Section 4).
 //!
-//! # The method, and where it is
+//! # The method and the files that implement it
 //!
-//! A geodesic is the law of `ξ(x, t) = φ(x) + t ∇f(φ(x))`, x ~ ρ = N(0, I), for times at which I + t H_f is positive definite
-//! (Proposition on Otto's parametrisation; `geodesic::networks`, `geodesic::interval`). Algorithm 1 fits it:
+//! A geodesic is the law of `ξ(x, t) = φ(x) + t ∇f(φ(x))`, x ~ ρ = N(0, I), for times at which I + t H_f is positive
+//! definite (Proposition on Otto's parametrisation; `geodesic::networks`, `geodesic::interval`). Algorithm 1 fits it:
 //!
 //! | line of Algorithm 1 | file |
 //! | --- | --- |
-//! | 1: initialise φ, f and the t_i | `start::tangent` (tangent PCA at a barycentre), `start::regression` |
-//! | 2: until converged | [`Fit`]: `fit`; a number of steps, and the best evaluated state is kept (`checkpoint`, `project::evaluate`) |
-//! | 3: for the measures i | `train::visits`: a few measures a step |
+//! | 1: initialise φ, f and the t_i | `start::tangent` (tangent PCA at a barycentre, or random), `start::regression` |
+//! | 2: until converged | [`Fit`]: a number of steps; the best evaluated state is kept (`checkpoint`, `project::evaluate`) |
+//! | 3: for the measures i | `train::visits`: a few measures per step |
 //! | 4: draw y ~ ν_i and x ~ ρ | `data::source`, `train::step` (`draw`) |
-//! | 5: interval from the Hessians, t' inside it | `geodesic::spectrum`, `geodesic::interval`, `train::step` (`interval`) |
+//! | 5: interval from the Hessians, t' inside it | `geodesic::{spectrum, interval}`, `train::step` (`interval`, `solve`) |
 //! | 6: z = φ(x) + t' ∇f(φ(x)) | `train::measure_batch` (`place`) |
 //! | 7: the Sinkhorn divergence of z and y | `train::measure_batch` (`solve`), [`crate::ot`] |
 //! | 7, later components: + λ_I I + λ_O O | `train::constraint` |
-//! | 8: update φ, f and the t_i | `train::step` (`backward`), `train::state` (`update`) |
+//! | 8: update φ, f and the t_i | `train::step` (`terms`, `backward`), `train::state` (`update`) |
 //!
-//! Afterwards `finish` gives the curve unit speed, projects all measures on it (`project::time_search`) and computes what it explains
-//! (`project::excess`, `project::explained`). A [`Model`] does the same for new measures (`projector`). `train::trainer` is what the
-//! CPU (`train::step`) and the GPU (`cuda::trainer`) have in common. D-numbers in the code refer to `docs/derivations.md`.
+//! After the training, `finish` scales the curve to unit speed, projects all measures on it (`project::time_search`)
+//! and computes the explained share (`project::excess`, `project::explained`). A [`Model`] projects and evaluates new
+//! measures in the same way (`projector`). `train::trainer` defines the interface of the training backends on the CPU
+//! (`train::step`) and on the GPU (`cuda::trainer`). D-numbers in the code refer to `docs/derivations.md`.
 
 pub(crate) mod checkpoint;
 mod component;
@@ -47,7 +48,7 @@ pub use settings::*;
 pub(crate) use train::state::State;
 pub use train::step::StepOutcome;
 
-/// What the engine on a GPU shares with this one.
+/// Items of the CPU training backend that the CUDA backend also uses.
 #[cfg(feature = "cuda")]
 pub(crate) mod shared {
     pub(crate) use super::data::dataset::{Data, Rule, rule_in};

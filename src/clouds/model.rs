@@ -1,4 +1,4 @@
-//! What a fitted model can do: project, sample, score, evaluate.
+//! A fitted model, which projects, samples, scores and evaluates.
 
 use super::component::Component;
 use super::data::frame::Frame;
@@ -14,37 +14,37 @@ use crate::simd::real::{Real, cast, widen};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
-/// A fitted model. Everything that it takes and gives is in the units of the data.
+/// A fitted model. All inputs and results are in the units of the data, except where a field refers to the frame.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
 pub struct Model<T> {
-    /// Components, the first first.
+    /// Components in the order in which they were fitted.
     pub components: Vec<Component<T>>,
     /// Names of the training measures.
     pub names: Vec<String>,
-    /// Where the engine's normalised frame lies.
+    /// Position and scale of the normalised frame in the data.
     pub frame: Frame,
-    /// Time on the first component of the best single point for the training measures: what variation is measured from.
-    /// None in a model of format 1.0; there the mean of the times stands in.
+    /// Time on the first component of the best single point for the training measures. The variation is measured from
+    /// this point. None in a model of format 1.0; the mean of the times is then used instead.
     #[cfg_attr(feature = "serde", serde(default))]
     pub single: Option<f64>,
-    /// Particles of the training measures' barycentre, N × d, in the frame.
+    /// Particles of the barycentre of the training measures, N × d, in the frame.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) barycentre: Vec<T>,
-    /// Pooled variance in the frame (the yardstick of the floor of ε).
+    /// Pooled variance in the frame, on which the lower bound of ε is based.
     pub(crate) variance: f64,
-    /// Solves of projections and evaluations; its ε rule is that of the fit.
+    /// Settings of the Sinkhorn solves of projections and evaluations. The rule for ε is that of the fit.
     pub sinkhorn: Sinkhorn,
-    /// Points on either side when measures are projected.
+    /// Points on each side of a projection.
     #[cfg_attr(feature = "serde", serde(default = "super::settings::projection_points"))]
     pub projection_points: usize,
-    /// What may be wrong with the training measures as a whole.
+    /// Possible problems with the training measures as a whole.
     #[cfg_attr(feature = "serde", serde(default))]
     pub warnings: Vec<String>,
     /// Preset of the fit.
     pub preset: Preset,
-    /// Seed of the fit and of the samples that projections use.
+    /// Seed of the fit and of the samples for projections and evaluations.
     pub seed: u64,
 }
 
@@ -81,11 +81,12 @@ impl<T: Real> Model<T> {
         self.frame.centre.len()
     }
 
-    /// `n` random points of a component (from 1) at a time, row-major n × d. Points drawn from equal generators move along the
-    /// geodesic as the time changes.
+    /// `n` random points of a component (from 1) at a time, row-major n × d, in the units of the data. With generators
+    /// of equal state, points at different times lie on the same trajectories of the geodesic.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no such component, [`Error::Time`] for a time outside its interval or NaN.
+    /// [`Error::Parameter`] if there is no such component. [`Error::Time`] if the time is NaN, if it is outside the
+    /// interval of the component and `outside` does not allow this, or if a point leaves the range of `T`.
     ///
     /// # Example
     /// ```no_run
@@ -109,10 +110,11 @@ impl<T: Real> Model<T> {
     }
 
     /// The measure of a component (from 1) at a time: the inverse of [`Model::transform`] on the component. It has
-    /// [`Model::projection_points`] evenly spread points of equal weight, which move along the geodesic as the time changes.
+    /// [`Model::projection_points`] evenly spread points of equal weight, which move along the geodesic as the time
+    /// changes.
     ///
     /// # Errors
-    /// As [`Model::sample`].
+    /// See [`Model::sample`].
     pub fn inverse_transform(&self, component: usize, time: f64, outside: OutsideInterval) -> Result<Measure> {
         let x: Vec<T> = lattice(self.seed, StreamId::ProjectionReference, self.projection_points, self.dim());
         let points = self.points(component, time, outside, &x)?;
@@ -132,7 +134,7 @@ impl<T: Real> Model<T> {
         let Frame { centre, scale } = &self.frame;
         let points: Vec<f64> =
             widen(&out).iter().enumerate().map(|(i, v)| centre[i % self.dim()] + scale * v).collect();
-        // A time may be so late that the points leave the range of the precision.
+        // At a very large |t| the points leave the range of the precision.
         if points.iter().all(|v| v.is_finite()) {
             Ok(points)
         } else {
@@ -140,7 +142,7 @@ impl<T: Real> Model<T> {
         }
     }
 
-    /// The barycentre of the training measures as equally weighted particles, row-major N × d.
+    /// The barycentre of the training measures as particles of equal weight, row-major N × d, in the units of the data.
     pub fn barycentre(&self) -> Vec<f64> {
         let d = self.dim();
         widen(&self.barycentre)

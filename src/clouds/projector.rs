@@ -1,4 +1,4 @@
-//! Projecting measures on a fitted model: times, residuals, scores, costs.
+//! Projection of measures on a fitted model: times, residuals, scores, costs.
 
 use super::project::evaluate::Measures;
 use super::project::explained::{BaselineChoice, Projected};
@@ -15,50 +15,51 @@ use crate::results::{Evaluation, Projection};
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// Points of a draw of an evaluation.
+/// Largest number of points of a draw in an evaluation.
 const EVALUATION_POINTS: usize = 512;
 
-/// A model and who solves for it: what [`Model::on`] gives. A [`Model`] projects on the CPU by itself.
+/// A model with a divergence solver, as [`Model::on`] returns it. The methods of [`Model`] itself use the CPU.
 pub struct Projector<'a, T> {
     model: &'a Model<T>,
     solves: Box<dyn DivergenceBackend<T>>,
 }
 
 impl<T: Real> Model<T> {
-    /// Projects measures on every component: for each measure, one projection a component. The result for a measure
-    /// does not depend on the others, nor on the order of its points. Runs over the workers of the
-    /// [`Pool`](crate::Pool) in which it is called.
+    /// Projects measures on every component. Returns one row per measure, with one projection per component. The result
+    /// of a measure does not depend on the other measures or on the order of its points. The work is distributed over
+    /// the threads of the [`Pool`](crate::Pool) in which this is called.
     ///
     /// # Errors
-    /// [`Error::Points`] if a measure does not live in the model's space, [`Error::Parameter`] if there is none.
+    /// [`Error::Points`] if the dimension of a measure is not that of the model or a coordinate is beyond the range of
+    /// `T`, [`Error::Parameter`] if there are no measures.
     pub fn transform(&self, measures: &[Measure]) -> Result<Vec<Vec<Projection>>> {
         self.on_cpu().transform(measures)
     }
 
-    /// How far measures lie from the model: for each, the sum over the components of the residual of its projection
-    /// (S_ε, a squared distance). Large scores are outliers.
+    /// Distance of measures to the model: for each measure, the sum over the components of the residual of its
+    /// projection (S_ε, in squared units of the data). Outliers have large scores.
     ///
     /// # Errors
-    /// As [`Model::transform`].
+    /// See [`Model::transform`].
     pub fn score(&self, measures: &[Measure]) -> Result<Vec<f64>> {
         self.on_cpu().score(measures)
     }
 
-    /// What every component explains of the variation of these measures, over draws of at most 512 points;
-    /// [`Model::evaluate_with`] takes another number. Measures of equal weights count as samples: they are drawn from without
-    /// replacement, halves against halves. Where weights differ the measure is what is meant, and draws are with replacement. The
-    /// seed of the draws is [`Model::seed`].
+    /// The share of the variation of these measures that every component explains. It is estimated from draws of at
+    /// most 512 points; [`Model::evaluate_with`] takes another number. A measure of equal weights is regarded as a
+    /// sample of a law: its draws are without replacement, so that two draws are disjoint. A measure of unequal weights
+    /// is regarded as the law itself: its draws are with replacement. The seed of the draws is [`Model::seed`].
     ///
     /// # Errors
-    /// As [`Model::transform`].
+    /// See [`Model::transform`].
     pub fn evaluate(&self, measures: &[Measure]) -> Result<Evaluation> {
         self.on_cpu().evaluate(measures)
     }
 
-    /// [`Model::evaluate`] over draws of at most `points` points.
+    /// [`Model::evaluate`] with draws of at most `points` points.
     ///
     /// # Errors
-    /// As there, and [`Error::Parameter`] for fewer than two points.
+    /// See [`Model::evaluate`], and [`Error::Parameter`] for fewer than two points.
     pub fn evaluate_with(&self, measures: &[Measure], points: usize) -> Result<Evaluation> {
         self.on_cpu().evaluate_with(measures, points)
     }
@@ -73,16 +74,16 @@ impl<'a, T: Real> Projector<'a, T> {
         Projector { model, solves }
     }
 
-    /// Projections and evaluations end with [`Error::Cancelled`] once this token is set: within an iteration of a solve, on a
-    /// GPU between two.
+    /// Stops projections and evaluations with [`Error::Cancelled`] once this token is set: on the CPU within one
+    /// iteration of a solve, on a GPU between two solves.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
         self.solves.cancel_by(cancel);
     }
 
-    /// As [`Model::transform`].
+    /// See [`Model::transform`].
     ///
     /// # Errors
-    /// As there, and [`Error::Device`] if a device fails.
+    /// Those of [`Model::transform`], and [`Error::Device`] if a device fails.
     pub fn transform(&mut self, measures: &[Measure]) -> Result<Vec<Vec<Projection>>> {
         let model = self.model;
         let sources = sources(model, measures)?;
@@ -109,27 +110,27 @@ impl<'a, T: Real> Projector<'a, T> {
         })
     }
 
-    /// As [`Model::score`].
+    /// See [`Model::score`].
     ///
     /// # Errors
-    /// As [`Projector::transform`].
+    /// See [`Projector::transform`].
     pub fn score(&mut self, measures: &[Measure]) -> Result<Vec<f64>> {
         let projections = self.transform(measures)?;
         Ok(projections.iter().map(|row| row.iter().map(|p| p.residual).sum()).collect())
     }
 
-    /// As [`Model::evaluate`].
+    /// See [`Model::evaluate`].
     ///
     /// # Errors
-    /// As there, and [`Error::Device`] if a device fails.
+    /// Those of [`Model::evaluate`], and [`Error::Device`] if a device fails.
     pub fn evaluate(&mut self, measures: &[Measure]) -> Result<Evaluation> {
         self.evaluate_with(measures, EVALUATION_POINTS)
     }
 
-    /// [`Projector::evaluate`] over draws of at most `points` points.
+    /// [`Projector::evaluate`] with draws of at most `points` points.
     ///
     /// # Errors
-    /// As there, and [`Error::Parameter`] for fewer than two points.
+    /// See [`Projector::evaluate`], and [`Error::Parameter`] for fewer than two points.
     pub fn evaluate_with(&mut self, measures: &[Measure], points: usize) -> Result<Evaluation> {
         if points < 2 {
             return Err(Error::parameter("points", "an evaluation needs at least 2"));

@@ -1,10 +1,10 @@
-//! Every choice of a fit, and the presets.
+//! The settings of a fit and the presets.
 
 use crate::error::{Error, Result};
 use crate::nn::Activation;
 use crate::ot::Sinkhorn;
 
-/// A named set of choices.
+/// A named set of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -27,7 +27,7 @@ impl Preset {
         }
     }
 
-    /// Its settings.
+    /// The settings of this preset.
     pub fn settings(self) -> Settings {
         match self {
             Preset::Fast => Settings::fast(),
@@ -37,48 +37,50 @@ impl Preset {
     }
 }
 
-/// Where a component starts.
+/// Initial state of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Start {
-    /// From the j-th direction of tangent PCA at the barycentre (the first is 1); for later components from the j-th
-    /// direction orthogonal to the earlier ones at the common point.
+    /// The j-th direction of tangent PCA at the barycentre, j from 1. For later components, the j-th direction
+    /// orthogonal to the earlier components at the common point.
     Tangent(usize),
-    /// From random networks.
+    /// Random networks.
     Random,
 }
 
-/// The penalty that keeps components orthogonal (D8), with g and h the velocities over the same x ~ ρ.
+/// Form of the penalty O for orthogonality of the components (D8). g and h are the velocities of two components over
+/// the same x ~ ρ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Orthogonality {
-    /// ⟨g, h⟩² / (‖g‖² ‖h‖²) in L²(ρ): the paper's formula.
+    /// ⟨g, h⟩² / (‖g‖² ‖h‖²) in L²(ρ): the formula of the paper.
     L2,
     /// The mean over x of the squared cosine of g(x) and h(x): the paper's public code.
     Pointwise,
 }
 
-/// How the times t_i move.
+/// How the times t_i are updated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum TimeUpdate {
-    /// Adam on all of them at every step, at this rate (the paper).
+    /// Adam with this rate on all times at every step (the paper).
     Adam(f64),
-    /// t ← t' − η ⟨D, v⟩/⟨v, v⟩ for the measures of the step (D11 c): with η = 1 it minimises the loss at fixed plan.
+    /// `t ← t' − η ⟨D, v⟩/⟨v, v⟩` for the measures of the step (D11 c). With η = 1 it minimises the loss at a fixed
+    /// plan.
     Majorise(f64),
 }
 
-/// The rate of Adam over the steps.
+/// Schedule of the rate of Adam.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Schedule {
-    /// The same at every step.
+    /// The same rate at every step.
     Constant,
-    /// Linear warm-up over this many steps, then a cosine to 0 at the last step.
+    /// Linear warm-up over `warmup` steps, multiplied by a cosine that falls to 0 at the last step.
     Cosine {
         /// Steps of warm-up.
         warmup: usize,
@@ -90,9 +92,9 @@ pub enum Schedule {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Keep {
-    /// The last.
+    /// The state after the last step.
     Last,
-    /// That of the lowest evaluated cost, the start included.
+    /// The state with the lowest evaluated cost, the start included.
     Best,
 }
 
@@ -101,26 +103,27 @@ pub enum Keep {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Sampling {
-    /// Independently: x ~ ρ, and y ~ ν_i by weight (the paper).
+    /// Independent draws: x ~ ρ, and y ~ ν_i by weight (the paper).
     Independent,
-    /// x on a randomly shifted lattice of normals, y one from each of `batch` parts of ν_i of equal mass. Sums over a
-    /// batch keep their expectation; a step has less noise, and less of the bias that the noise of a batch brings.
+    /// x is a randomly shifted lattice of normals. y has one point from each of `batch` parts of ν_i of equal mass.
+    /// Sums over a batch keep their expectation. A step has less noise, and less of the bias caused by the noise of a
+    /// batch.
     Stratified,
 }
 
-/// The tangent start.
+/// Settings of the tangent start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tangent {
     /// Points of the reference cloud.
     pub points: usize,
-    /// Rounds of the barycentre.
+    /// Iterations of the barycentre.
     pub rounds: usize,
-    /// Steps of the regressions of φ and of f.
+    /// Steps of each regression, of φ and of f.
     pub regression: usize,
 }
 
-/// All settings of a fit. Start from a preset and change what you need.
+/// All settings of a fit. Start from a preset and change single fields.
 ///
 /// # Example
 /// ```
@@ -132,15 +135,15 @@ pub struct Tangent {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
-    /// The preset this came from, for the record.
+    /// The preset these settings are based on. It is only recorded.
     pub preset: Preset,
     /// Number of components.
     pub components: usize,
     /// Steps of the first component and of each later one.
     pub steps: [usize; 2],
-    /// Samples m of a step, of ρ and of each measure.
+    /// Samples m per step, of ρ and of each measure.
     pub batch: usize,
-    /// Measures a step visits; all share one batch of ρ (D11 e).
+    /// Measures per step. They share one batch of ρ (D11 e).
     pub measures: usize,
     /// Widths of the hidden layers of both networks.
     pub hidden: Vec<usize>,
@@ -148,64 +151,70 @@ pub struct Settings {
     pub phi_activation: Activation,
     /// Activation of f.
     pub f_activation: Activation,
-    /// φ = m + Lx + net and f = ½uᵀSu + b·u + net instead of bare networks (D11 a).
+    /// `φ = m + Lx + net` and `f = ½uᵀSu + b·u + net` instead of the networks `net` only (D11 a).
     pub residual: bool,
     /// Variance scaling of the initial weights.
     pub initial_variance: f64,
-    /// Move the data to mean 0 and scale it to total variance 1 while training. Results are in the data's units.
+    /// Shift the data to mean 0 and scale them to total variance 1 for the training. Results are in the units of the
+    /// data.
     pub normalise: bool,
-    /// Starts to try; the cheapest result is kept.
+    /// Starts to try. The result with the lowest cost is kept.
     pub starts: Vec<Start>,
-    /// The tangent start.
+    /// Settings of the tangent start.
     pub tangent: Tangent,
     /// Rate of Adam for both networks.
     pub rate: f64,
-    /// Its course.
+    /// Schedule of the rate.
     pub schedule: Schedule,
-    /// How times move.
+    /// How the times are updated.
     pub times: TimeUpdate,
-    /// Keep max |t| = 1 while training (D11 d).
+    /// Rescale to max |t| = 1 after each step (D11 d).
     pub gauge: bool,
     /// How batches are drawn.
     pub sampling: Sampling,
-    /// Share of |t| that the interval stays away from where the map degenerates.
+    /// Relative distance of the interval from the times at which the map degenerates: `1 + tλ ≥ margin` for all
+    /// eigenvalues λ (D7).
     pub margin: f64,
-    /// Let the gradient flow through the eigenvalue that clips a time (D6). Off, trainings can run away: the gradient
-    /// asks for a larger ∇f, which shortens the interval. For comparison only.
+    /// Include the gradient through the eigenvalue that sets the end of the interval of a clipped time (D6). Without it
+    /// a training can diverge: the gradient asks for a larger ∇f, which shortens the interval. Switch it off only for
+    /// comparison.
     pub through_eigenvalue: bool,
-    /// Weight of the intersection term I, a squared length.
+    /// Weight of the intersection term I, which is a squared length.
     pub lambda_intersection: f64,
-    /// Weight of the orthogonality term O, a number.
+    /// Weight of the orthogonality term O, which has no unit.
     pub lambda_orthogonality: f64,
     /// Form of O.
     pub orthogonality: Orthogonality,
-    /// Sinkhorn solves of a step.
+    /// Settings of the Sinkhorn solves of a step.
     pub sinkhorn: Sinkhorn,
     /// Which state is returned.
     pub keep: Keep,
-    /// Steps between evaluations of the cost on fixed points.
+    /// Steps between two evaluations of the cost on fixed points.
     pub evaluate_every: usize,
-    /// Points of an evaluation on both sides; half of its points for a measure of fewer than twice as many.
+    /// Points on each side of an evaluation. During the training a measure with fewer points contributes all of them.
+    /// For the final costs two disjoint draws are needed, so a draw from a measure of equal weights has at most half of
+    /// its points.
     pub evaluation_points: usize,
-    /// Points on either side when measures are projected; all points of a measure that has fewer.
+    /// Points on each side of a projection. A measure with fewer points contributes all of them.
     #[cfg_attr(feature = "serde", serde(default = "projection_points"))]
     pub projection_points: usize,
-    /// Weights of the measures, one a measure in their order; empty for equal ones. They multiply the terms of every sum over the
-    /// measures, `Σ_i w_i S_ε(μ(t_i), ν_i)`, and decide how often a measure is visited. One of weight 0 is left out.
+    /// One weight per measure, in the order of the measures; empty for equal weights. The weights multiply the terms of
+    /// every sum over the measures, `Σ_i w_i S_ε(μ(t_i), ν_i)`, and determine how often a measure is visited. A measure
+    /// of weight 0 is left out.
     #[cfg_attr(feature = "serde", serde(default))]
     pub measure_weights: Vec<f64>,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
-/// Of all presets, and of files that do not say.
+/// The value in all presets, and for files without this setting.
 pub(crate) fn projection_points() -> usize {
     1024
 }
 
 impl Settings {
-    /// The default: tangent start, residual networks of width 64, four measures a step, times by majorisation, a
-    /// decaying rate, the best evaluated state (D11).
+    /// The default (D11): tangent start, residual networks of width 64, four measures per step, stratified samples,
+    /// times by majorisation, a decaying rate, and the best evaluated state.
     pub fn fast() -> Self {
         Settings {
             preset: Preset::Fast,
@@ -241,7 +250,7 @@ impl Settings {
         }
     }
 
-    /// Wider networks, more samples, more steps, and a random start beside the tangent one.
+    /// Wider networks, more samples, more steps, and a random start in addition to the tangent start.
     pub fn best() -> Self {
         Settings {
             preset: Preset::Best,
@@ -255,8 +264,8 @@ impl Settings {
         }
     }
 
-    /// The paper's table of hyperparameters and the initialisation of its public code: bare networks of width 128, a
-    /// random start, one measure of 1024 points a step, Adam at constant rates, the last state.
+    /// The paper's table of hyperparameters and the initialisation of its public code: networks of width 128 without
+    /// residual terms, a random start, one measure of 1024 points per step, Adam at constant rates, and the last state.
     pub fn paper() -> Self {
         Settings {
             preset: Preset::Paper,
@@ -282,7 +291,7 @@ impl Settings {
     /// Checks every setting.
     ///
     /// # Errors
-    /// [`Error::Parameter`] naming the setting, what is wrong and what would be right.
+    /// [`Error::Parameter`] with the setting, the problem and the admissible values.
     pub fn validate(&self) -> Result<()> {
         let counts = [
             ("components", self.components),
@@ -348,7 +357,7 @@ impl Settings {
         self.sinkhorn.validate()
     }
 
-    /// Rate of Adam at a step of `steps`.
+    /// Rate of Adam at this step (from 0) of `steps`.
     pub(crate) fn rate_at(&self, step: usize, steps: usize) -> f64 {
         match self.schedule {
             Schedule::Constant => self.rate,

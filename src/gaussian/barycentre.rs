@@ -8,41 +8,42 @@ use crate::error::Result;
 use crate::linalg::{SignedSvd, add, dot, gram, identity, multiply, multiply_tn};
 use crate::status::Status;
 
-/// The barycentre is found to this relative error, by rows of its factor.
+/// Relative error, by rows of the factor, at which the iteration ends.
 const TOLERANCE: f64 = 1e-13;
-/// Iterations; a hundred suffice for condition numbers of 1e12.
+/// Largest number of iterations. A hundred suffice for condition numbers of 1e12.
 const ITERATIONS: usize = 5000;
 
 /// The Gaussian N(m, Σ) that minimises `Σ_i w_i W₂²(N(m, Σ), N(m_i, Σ_i))`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Barycentre {
-    /// m, the weighted mean of the means; zeros if the measures are centred.
+    /// m, the weighted mean of the means, d numbers; zeros if the measures are centred.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub mean: Vec<f64>,
-    /// Σ, row-major d × d, symmetric to the last bit.
+    /// Σ, row-major d × d, exactly symmetric.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub covariance: Vec<f64>,
-    /// The sum at the minimum, a squared length: what a component is measured against.
+    /// The sum at the minimum, in squared units of the data. Explained shares are relative to it.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,
-    /// Fixed-point iterations done.
+    /// Number of fixed-point iterations done.
     pub iterations: usize,
-    /// Relative error of Σ^½ that remains, from the last step and the rate of the iteration.
+    /// Estimate of the remaining relative error of Σ^½, from the last step and the rate of the iteration.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub error: f64,
     /// How the iteration ended.
     pub status: Status,
 }
 
-/// The barycentre, over the workers of the [`Pool`](crate::Pool) in which it is called.
+/// Computes the barycentre on the threads of the [`Pool`](crate::Pool) in which it is called.
 ///
-/// The fixed point `A ← Σ_i w_i L_i Q_i` with L_i L_iᵀ = Σ_i and Q_i the rotation nearest to L_iᵀA: the iteration of
-/// Álvarez-Esteban et al. (2016) on a factor, without inverses and matrix roots, which keeps the digits of nearly singular
-/// matrices.
+/// The fixed-point iteration is `A ← Σ_i w_i L_i Q_i` with L_i L_iᵀ = Σ_i and Q_i the rotation nearest to L_iᵀA. This
+/// is the iteration of Álvarez-Esteban et al. (2016) for a factor of the covariance. It needs no inverses or matrix
+/// square roots and therefore keeps the digits of nearly singular matrices.
 ///
 /// # Errors
-/// [`Error::Parameter`](crate::Error::Parameter) if every covariance is 0.
+/// [`Error::Parameter`](crate::Error::Parameter) if every covariance is 0 or the spread of the measures is beyond the
+/// range of `f64`.
 ///
 /// # Example
 /// ```
@@ -58,21 +59,21 @@ pub fn barycentre(set: &Gaussians) -> Result<Barycentre> {
     Ok(in_units(&data, &fixed_point(&data, &data.factors)))
 }
 
-/// A barycentre in the frame, as a factor; it advances an iteration at a time.
+/// A factor of the barycentre in the frame, computed one iteration at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct FixedPoint {
     pub a: Vec<f64>,
     pub iterations: usize,
     pub error: f64,
-    /// How it ended.
+    /// How the iteration ended.
     pub status: Status,
     pub ended: bool,
-    /// The step before and the rate then.
+    /// The previous step, and the rate at that step.
     step: f64,
     rate: f64,
 }
 
-/// What a user sees of it. The cost is that of the given matrices.
+/// The barycentre in the units of the data. Its cost is that of the given matrices, without a ridge.
 pub(crate) fn in_units(data: &Data, found: &FixedPoint) -> Barycentre {
     let cost = spread(data, &found.a) * data.cost_unit();
     let mean = data.frame.mean_out(&vec![0.0; data.m]);
@@ -82,7 +83,8 @@ pub(crate) fn in_units(data: &Data, found: &FixedPoint) -> Barycentre {
 }
 
 impl FixedPoint {
-    /// At the identity, whose first image is the mean of the roots: exact for commuting matrices.
+    /// Starts at the identity. The first iterate is then the mean of the square roots, which is exact for commuting
+    /// matrices.
     pub fn new(d: usize) -> Self {
         FixedPoint {
             a: identity(d),
@@ -105,7 +107,7 @@ impl FixedPoint {
             (self.error, self.status, self.ended) = (step, Status::Diverged, true);
             return;
         }
-        // Steps shrink by a constant rate in the end, and the rest of them adds up to this.
+        // The steps finally decrease by a constant rate. The sum of the remaining steps is then this geometric series.
         let rate = if self.step.is_finite() { step / self.step } else { 1.0 };
         let slower = rate.max(self.rate).min(0.9999);
         self.error = step * slower / (1.0 - slower);
@@ -115,13 +117,13 @@ impl FixedPoint {
             return;
         }
         self.rate = rate;
-        // The first step, from nowhere near, says nothing about the rate.
+        // The first step says nothing about the rate, because it starts far from the barycentre.
         self.step = if self.iterations == 1 { f64::INFINITY } else { step };
         self.ended = self.iterations == ITERATIONS;
     }
 }
 
-/// The fixed point of these factors.
+/// The fixed point for these factors.
 pub(crate) fn fixed_point(data: &Data, factors: &[f64]) -> FixedPoint {
     let mut point = FixedPoint::new(data.d);
     while !point.ended {
@@ -145,7 +147,7 @@ fn image(data: &Data, factors: &[f64], a: &[f64]) -> Vec<f64> {
     })
 }
 
-/// The largest change of a row, relative to the row: small variances converge too.
+/// The largest change of a row relative to the row, so that small variances converge too.
 fn largest_step(a: &[f64], b: &[f64], d: usize) -> f64 {
     let row = |(a, b): (&[f64], &[f64])| {
         let apart: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();

@@ -1,4 +1,4 @@
-//! From a line in the frame to a component in the units of the data.
+//! Converts a line in the frame to a component in the units of the data.
 
 use super::component::{Component, Costs, Lift, Report, StartReport};
 use super::geometry::geodesic::Geodesic;
@@ -8,27 +8,28 @@ use super::search::local_search::Found;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
 use crate::status::Status;
 
-/// Constraints hold to this, or the component has not converged.
+/// Largest error of the constraints of a converged component.
 const CONSTRAINT_TOLERANCE: f64 = 1e-9;
-/// A meeting this near to an end of the first component, relative to its length, is at the end.
+/// The meeting point is regarded as an end of the first component if its distance from the end, relative to the length,
+/// is below this.
 const END_TOLERANCE: f64 = 1e-4;
 
-/// What a component is measured against, in the frame.
+/// The baselines of a component, in the frame.
 pub(crate) struct Baselines<'a> {
     /// Cost of the barycentre.
     pub barycentre: f64,
-    /// Whether that is more than rounding.
+    /// Whether the cost of the barycentre is above rounding.
     pub differ: bool,
     /// Cost of the tangent component of the same number.
     pub tangent: f64,
-    /// Earlier components; the first is met at the time on it.
+    /// Earlier components. The first is met at the time `meeting`.
     pub earlier: &'a [Geodesic],
     /// None for the first component.
     pub meeting: Option<f64>,
     pub certify: bool,
 }
 
-/// A finished line: of unit speed and right sign, in the frame, and as a user sees it.
+/// A finished line of unit speed and the correct sign, in the frame, and the component in the units of the data.
 pub(crate) struct Finished {
     pub line: Geodesic,
     /// Times in the frame.
@@ -36,7 +37,7 @@ pub(crate) struct Finished {
     pub component: Component,
 }
 
-/// `found` has the kept start first.
+/// Projects all measures on the line and computes the component. The first of `found` is the kept start.
 pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Baselines<'_>) -> Finished {
     let mut line = line;
     let mut at = project_all(data, &line, line.interval(), against.certify);
@@ -108,7 +109,7 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Bas
     Finished { times: at.iter().map(|f| f.time).collect(), line, component }
 }
 
-/// The largest |t| is negative; the first counts if there are several within rounding.
+/// Whether the time of largest modulus is negative (the first of them if several agree to rounding).
 fn points_down(at: &[ProjectedTime]) -> bool {
     let largest = at.iter().fold(0.0, |a: f64, f| a.max(f.time.abs()));
     at.iter().find(|f| f.time.abs() >= largest * (1.0 - 1e-9)).is_some_and(|f| f.time < 0.0)
@@ -124,7 +125,7 @@ fn horizontality(line: &Geodesic) -> f64 {
     if size > 0.0 { skew.sqrt() / size } else { 0.0 }
 }
 
-/// Squared distance of the first component at the time of the meeting from this line at time 0, and the largest |cosine|
+/// Squared distance between the first component at the meeting time and this line at time 0, and the largest |cosine|
 /// with an earlier component there.
 fn tie(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
     let d = line.d;
@@ -132,7 +133,8 @@ fn tie(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
     let (mut m, mut q, mut turned) = (vec![0.0; d * d], vec![0.0; d * d], vec![0.0; d * d]);
     let (mut intersection, mut orthogonality) = (0.0, 0.0f64);
     for (j, other) in earlier.iter().enumerate() {
-        // The lift of the other there, turned to this one's: both roots of one matrix, this one symmetric.
+        // The lift of the other component at this point, rotated to that of this one. Both are factors of the same
+        // matrix, and that of this one is symmetric.
         let at = if j == 0 { meeting } else { 0.0 };
         let lift = other.lift_at(at);
         (0..d * d).for_each(|p| m[p] = lift[p % d * d + p / d]);

@@ -1,5 +1,5 @@
-//! The fit: components one after the other, each the best of its starts (paper, Section 3; D10). A [`Fit`] advances one
-//! piece of work at a time, so that its owner can report or stop between any two.
+//! The fit. It computes one component after the other, each as the best result of its starts (paper, Section 3; D10). A
+//! [`Fit`] advances by one unit of work at a time, so that the caller can report or stop between two units.
 
 use super::barycentre::{Barycentre, FixedPoint, in_units};
 use super::finish::{Baselines, Finished, finish};
@@ -19,42 +19,44 @@ use crate::error::{Error, Result};
 use crate::pool::Pool;
 use crate::status::Status;
 
-/// Principal directions at the barycentre that serve as starts, beyond those that components are compared with.
+/// Smallest number of principal directions that are computed at the barycentre, as starts of the first component.
 const EXTRA_DIRECTIONS: usize = 3;
-/// Measures whose barycentre costs less than this share of their size are one measure.
+/// If the barycentre costs less than this share of the sum of the squared sizes of the measures, the measures are
+/// regarded as equal.
 const EQUAL_MEASURES: f64 = 1e-26;
 
-/// What a piece of work was.
+/// The unit of work that [`Fit::advance`] has done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// An iteration towards the barycentre was done.
+    /// One iteration of the barycentre has been done.
     Barycentre {
         /// Iterations done.
         iterations: usize,
-        /// Relative error that remains, estimated.
+        /// Estimate of the remaining relative error.
         error: f64,
     },
-    /// Tangent PCA at the barycentre is done.
+    /// Tangent PCA at the barycentre has been done.
     Tangent {
-        /// Cost of the barycentre alone, in squared units of the data.
+        /// Cost of the barycentre, in squared units of the data.
         barycentre_cost: f64,
-        /// `Σ_i w_i ⟨log_i, direction⟩²`, largest first.
+        /// `Σ_i w_i ⟨log_i, direction⟩²`, largest first, in squared units of the data.
         spectrum: Vec<f64>,
     },
-    /// Candidates for the starts of a component were evaluated.
+    /// Candidates for the starts of a component have been evaluated.
     Screened {
         /// Component, from 1.
         component: usize,
         /// Candidates evaluated.
         evaluated: usize,
-        /// All candidates.
+        /// Number of all candidates.
         candidates: usize,
     },
-    /// The searches from the starts of a component were taken on.
+    /// The searches from the starts of a component have been continued.
     Searched {
         /// Component, from 1.
         component: usize,
-        /// Searches that have not ended; those that are pursued begin again when the rough ones have.
+        /// Searches that have not ended. The number rises again when the rough searches have ended and the best results
+        /// are refined.
         searches: usize,
         /// Evaluations of the cost so far.
         evaluations: usize,
@@ -68,7 +70,7 @@ pub enum Event {
     },
 }
 
-/// A fit under way.
+/// A fit in progress.
 ///
 /// # Example
 /// ```
@@ -89,28 +91,28 @@ pub struct Fit {
     names: Vec<String>,
     warnings: Vec<String>,
     data: Data,
-    /// The measures on which rough searches are made, if not all.
+    /// The measures for rough searches, if these are not all measures.
     sample: Option<Data>,
     centre: FixedPoint,
     base: Option<Base>,
     work: Work,
     finished: Vec<Finished>,
-    /// The time on the first component at which all meet.
+    /// Time on the first component at which all components meet.
     meeting: Option<f64>,
     cancel: Cancel,
 }
 
-/// Tangent PCA at the barycentre: the yardstick, and where searches begin.
+/// Tangent PCA at the barycentre, which is the baseline and gives the first starts.
 struct Base {
     tangent: Tangent,
     barycentre: Barycentre,
     limits: Limits,
-    /// Cost of the barycentre in the frame, and whether it is more than rounding.
+    /// Cost of the barycentre in the frame, and whether it is above rounding.
     total: f64,
     differ: bool,
 }
 
-/// What is under way for the present component.
+/// The work in progress for the present component.
 #[expect(clippy::large_enum_variant, reason = "there is one of it in a fit")]
 enum Work {
     Nothing,
@@ -119,11 +121,12 @@ enum Work {
 }
 
 impl Fit {
-    /// Checks settings and measures.
+    /// Creates a fit after checking the settings and the measures.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a setting out of range, a single measure, or more components than the space has dimensions;
-    /// [`Error::Covariance`] naming a singular matrix if the settings refuse them.
+    /// [`Error::Parameter`] if a setting is out of range, if there is only one measure, if there are more components
+    /// than the space has dimensions, if every covariance is 0, or if the spread of the measures is beyond the range of
+    /// `f64`. [`Error::Covariance`] with the singular matrix if the settings do not allow one.
     pub fn new(set: &Gaussians, settings: &Settings) -> Result<Self> {
         settings.validate()?;
         check(set, settings)?;
@@ -152,23 +155,24 @@ impl Fit {
         })
     }
 
-    /// The settings of this fit.
+    /// Settings of this fit.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Does the next piece of work: an iteration of the barycentre, tangent PCA, some evaluations, or what finishes a
-    /// component. None when the fit is done.
+    /// Does the next unit of work: an iteration of the barycentre, tangent PCA, some evaluations, or the conversion of
+    /// the best result to a component. Returns `None` when the fit is complete.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] once the token of [`Fit::cancel_by`] is set. The fit stands where it stood before the call.
+    /// [`Error::Cancelled`] once the token of [`Fit::cancel_by`] is set. The state of the fit is then the one before
+    /// this call.
     pub fn advance(&mut self) -> Result<Option<Event>> {
         self.cancel.check()?;
         Ok(self.piece())
     }
 
-    /// [`Fit::advance`] ends with an error once this token is set; it is looked at between pieces of work, each a fraction of a
-    /// second.
+    /// Stops the fit once this token is set: [`Fit::advance`] then returns an error. The token is read between units of
+    /// work, each of which takes a fraction of a second.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
         self.cancel.clone_from(cancel);
     }
@@ -212,7 +216,7 @@ impl Fit {
         }
     }
 
-    /// An iteration of the barycentre; after the last, tangent PCA there.
+    /// One iteration of the barycentre, or tangent PCA after the last one.
     fn approach(&mut self) -> Event {
         let data = &self.data;
         if !self.centre.ended {
@@ -238,7 +242,7 @@ impl Fit {
         event
     }
 
-    /// Starts of the next component, and the lines that it may be.
+    /// Starts of the next component, and the family of lines in which it is sought.
     fn begin(&self, base: &Base, sample: &Data) -> (Starts, Family) {
         let Settings { starts: count, seed, .. } = self.settings;
         match (self.finished.as_slice(), self.meeting) {
@@ -246,11 +250,11 @@ impl Fit {
             ([first, ..], None) => {
                 let span = span(first);
                 let starts = initialization::across(sample, &first.line, &first.times, span, count, seed);
-                // Across the first component, anywhere on it.
+                // Lines that meet the first component at a right angle, at any time.
                 (starts, Family::Across { first: first.line.clone(), low: span.0, high: span.1 })
             }
             (finished, Some(meeting)) => {
-                // Through the common point, orthogonal to all before.
+                // Lines through the common point, orthogonal to all earlier components.
                 let base = finished[1].line.clone();
                 let earlier = directions(&Coordinates::new(&base.a, self.data.d), meeting, finished);
                 (initialization::through(sample, &base, &earlier, count, seed), Family::Through { base, earlier })
@@ -258,7 +262,7 @@ impl Fit {
         }
     }
 
-    /// `found` has the best first.
+    /// Converts the best result to a component. The first of `found` is the best.
     fn finish_component(&mut self, found: &[Found]) {
         let (Some(base), data) = (&self.base, &self.data) else { return };
         let k = self.finished.len();
@@ -281,10 +285,10 @@ impl Fit {
         self.finished.push(finish(data, found, line, &against));
     }
 
-    /// The model of the components that are finished so far; the fit can go on.
+    /// The model of the components that are finished so far. The fit can continue afterwards.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if none is.
+    /// [`Error::Parameter`] if no component is finished.
     pub fn model(&mut self) -> Result<Model> {
         let Some(base) = self.base.as_ref().filter(|_| !self.finished.is_empty()) else {
             return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
@@ -296,10 +300,10 @@ impl Fit {
     }
 }
 
-/// Fits all components on a pool's threads: the whole of [`Fit`] in one call.
+/// Fits all components on the threads of a pool. This runs [`Fit`] to its end in one call.
 ///
 /// # Errors
-/// As [`Fit::new`].
+/// See [`Fit::new`].
 ///
 /// # Example
 /// ```
@@ -322,7 +326,7 @@ pub fn fit(set: &Gaussians, settings: &Settings, pool: &Pool) -> Result<Model> {
     })
 }
 
-/// In squared units of the data.
+/// Spectrum of tangent PCA in squared units of the data.
 fn spectrum(tangent: &Tangent, data: &Data) -> Vec<f64> {
     tangent.directions.values.iter().map(|v| v * data.cost_unit()).collect()
 }

@@ -1,4 +1,4 @@
-//! Gaussian measures as a user hands them in: covariances with optional means, weights and names.
+//! Gaussian measures as the user gives them: covariances with optional means, weights and names.
 
 use crate::error::{Error, Result};
 use crate::linalg::{eigen, factor, symmetrise};
@@ -6,23 +6,23 @@ use crate::measure::Measure;
 use crate::pool::for_each;
 use std::borrow::Cow;
 
-/// An asymmetry up to this share of the largest entry is rounding (of f32 too) and averaged away.
+/// An asymmetry up to this share of the largest entry is regarded as rounding (also of f32) and is averaged.
 const ASYMMETRY: f64 = 1e-6;
-/// The same for entries that are stored in a shorter type, in units of its rounding.
+/// The same bound for entries that are stored in a shorter type, in units of the rounding of this type.
 const ASYMMETRIES: f64 = 16.0;
-/// A negative eigenvalue up to this share of the largest one is rounding and counts as 0.
+/// A negative eigenvalue up to this share of the largest one is regarded as rounding and treated as 0.
 const NEGATIVE: f64 = 1e-10;
-/// What rounding by u of the entries does to the eigenvalues of a d × d matrix is below this times d u, with room for the
-/// computation that made them.
+/// A relative rounding u of the entries changes the eigenvalues of a d × d matrix by less than this times d u, relative
+/// to the largest. The constant allows for the errors of the preceding computation of the matrix.
 const ROUNDED: f64 = 8.0;
-/// Rounding of f64.
+/// Unit roundoff of f64.
 const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
-/// n Gaussian measures `N(m_i, Σ_i)` on `R^d`, checked once and for all: covariances finite, symmetric and positive
-/// semi-definite up to rounding. Without means all are centred.
+/// n Gaussian measures `N(m_i, Σ_i)` on `R^d`, checked at construction: covariances are finite, symmetric and positive
+/// semi-definite up to rounding. Without means all measures are centred.
 ///
-/// Weights multiply the terms of every sum over the measures, `F = Σ_i w_i W₂²`. They are 1 each unless given: a weight of 2 stands
-/// for the measure given twice, one of 0 for its absence.
+/// Weights multiply the terms of every sum over the measures, `F = Σ_i w_i W₂²`. They are 1 unless given. A weight of 2
+/// is equivalent to giving the measure twice, and a weight of 0 to leaving it out.
 ///
 /// # Example
 /// ```
@@ -43,7 +43,8 @@ pub struct Gaussians {
     names: Vec<String>,
     /// Relative rounding of the entries of the covariances.
     rounding: f64,
-    /// Matrices with negative eigenvalues that were set to 0, and the lowest of these as a share of the largest.
+    /// Number of matrices with negative eigenvalues that were set to 0, and the lowest of these eigenvalues relative to
+    /// the largest.
     cleared: (usize, f64),
 }
 
@@ -51,18 +52,18 @@ impl Gaussians {
     /// Centred Gaussians with these covariances, row-major n × dim × dim.
     ///
     /// # Errors
-    /// [`Error::Covariance`] naming the matrix, and the entry or eigenvalue to blame, if one is no covariance;
-    /// [`Error::Parameter`] if there is none, or if the length is no multiple of dim².
+    /// [`Error::Covariance`] with the matrix, and the wrong entry or eigenvalue, if one is not a covariance.
+    /// [`Error::Parameter`] if there is none, if dim is 0, or if the length is not a multiple of dim².
     pub fn new(covariances: Vec<f64>, dim: usize) -> Result<Self> {
         Gaussians::rounded(covariances, dim, UNIT_ROUNDOFF)
     }
 
-    /// The same for covariances whose entries were rounded by this share of themselves, as numbers stored in f32 are:
-    /// asymmetries and negative eigenvalues of this size are rounding. Such eigenvalues are set to 0, and a fit leaves out
-    /// common directions of no more variance.
+    /// The same for covariances whose entries have this relative rounding, such as numbers stored in f32. Asymmetries
+    /// and negative eigenvalues of this size are regarded as rounding. Such eigenvalues are set to 0, and a fit leaves
+    /// out common directions whose variance is not larger.
     ///
     /// # Errors
-    /// As [`Gaussians::new`].
+    /// See [`Gaussians::new`].
     ///
     /// # Example
     /// ```
@@ -102,11 +103,11 @@ impl Gaussians {
         Ok(Gaussians { dim, covariances, means: None, weights: vec![1.0; n], names, rounding, cleared })
     }
 
-    /// With means, row-major n × dim.
+    /// Adds means, row-major n × dim.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is not one mean a measure, [`Error::Covariance`] naming the measure whose mean is
-    /// not finite.
+    /// [`Error::Parameter`] if the number of means is not that of the measures. [`Error::Covariance`] with the measure
+    /// if its mean is not finite.
     pub fn with_means(mut self, means: Vec<f64>) -> Result<Self> {
         let (n, d) = (self.len(), self.dim);
         if means.len() != n * d {
@@ -121,11 +122,11 @@ impl Gaussians {
         Ok(self)
     }
 
-    /// With weights, one a measure.
+    /// Adds weights, one per measure.
     ///
     /// # Errors
-    /// [`Error::Weights`] if the number of weights is not that of the measures, if one is negative or not finite, if all are 0, or if
-    /// their sum is not finite.
+    /// [`Error::Weights`] if the number of weights is not that of the measures, if one is negative or not finite, if
+    /// all are 0, or if their sum is not finite.
     pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
         let n = self.len();
         let wrong = |index, problem: String| Err(Error::weights("measures", index, problem));
@@ -147,10 +148,10 @@ impl Gaussians {
         Ok(self)
     }
 
-    /// With names, under which tables, pictures and messages speak of the measures.
+    /// Adds names, which are used in tables, figures and messages.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is not one name a measure.
+    /// [`Error::Parameter`] if the number of names is not that of the measures.
     pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
         if names.len() != self.len() {
             let problem = format!("{} names for {} measures; give one a measure", names.len(), self.len());
@@ -160,11 +161,12 @@ impl Gaussians {
         Ok(self)
     }
 
-    /// The Gaussians of the same means and covariances as clouds. Covariances are those of the measures,
-    /// `Σ_j w_j (y_j − m)(y_j − m)ᵀ` with weights of sum 1: divided by n, not by n − 1.
+    /// The Gaussians with the means and covariances of clouds. The covariances are those of the measures,
+    /// `Σ_j w_j (y_j − m)(y_j − m)ᵀ` with weights of sum 1: they are divided by n, not by n − 1.
     ///
     /// # Errors
-    /// [`Error::Points`] if the clouds do not live in one space, [`Error::Parameter`] if there is none.
+    /// [`Error::Points`] if the clouds have different dimensions or a covariance is beyond the range of `f64`.
+    /// [`Error::Parameter`] if there are none.
     pub fn from_measures(measures: &[Measure]) -> Result<Self> {
         let Some(first) = measures.first() else {
             return Err(Error::parameter("measures", "there are none"));
@@ -188,12 +190,13 @@ impl Gaussians {
         Gaussians::new(covariances, d)?.with_means(means)?.with_names(names)
     }
 
-    /// Share of the largest variance, of variables scaled to one size, that rounding of the entries explains.
+    /// The share of the largest variance, for variables scaled to equal size, that can be caused by rounding of the
+    /// entries.
     pub(crate) fn explained_by_rounding(&self) -> f64 {
         share_of_rounding(self.dim, self.rounding)
     }
 
-    /// What was done about negative eigenvalues that the rounding of the stored entries explains; none if there were none.
+    /// A message if negative eigenvalues within the rounding of the stored entries were set to 0; none otherwise.
     pub fn cleared(&self) -> Option<String> {
         let (count, share) = self.cleared;
         (count > 0).then(|| {
@@ -210,7 +213,7 @@ impl Gaussians {
         self.weights.len()
     }
 
-    /// Never true; a set has at least one measure.
+    /// Always false, because a set has at least one measure.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }
@@ -240,17 +243,17 @@ impl Gaussians {
         self.means.as_deref()
     }
 
-    /// w_i; they sum to n.
+    /// w_i as given; 1 if no weights were given.
     pub fn weight(&self, i: usize) -> f64 {
         self.weights[i]
     }
 
-    /// All weights.
+    /// All weights, n numbers.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The name of a measure; `covariance 0`, `covariance 1`, … unless given.
+    /// Name of a measure; `covariance 0`, `covariance 1`, … if no names were given.
     pub fn name(&self, i: usize) -> &str {
         &self.names[i]
     }
@@ -282,7 +285,7 @@ fn moments(measure: &Measure) -> (Vec<f64>, Vec<f64>) {
     (mean, covariance)
 }
 
-/// A covariance that a function was called with, checked and symmetric to the last bit.
+/// A covariance argument of a function, checked and made exactly symmetric.
 pub(crate) fn check<'a>(name: &str, sigma: &'a [f64], d: usize) -> Result<Cow<'a, [f64]>> {
     if d == 0 || sigma.len() != d * d {
         let problem = format!("{} numbers are no matrix of {d} x {d}", sigma.len());
@@ -301,7 +304,8 @@ fn share_of_rounding(d: usize, rounding: f64) -> f64 {
     ROUNDED * d as f64 * rounding
 }
 
-/// The share of the largest eigenvalue of the lowest, if it was set to 0.
+/// Checks and repairs a matrix. If negative eigenvalues were set to 0, it returns the lowest one relative to the
+/// largest.
 fn check_in_place(name: impl Fn() -> String, sigma: &mut [f64], d: usize, rounding: f64) -> Result<Option<f64>> {
     check_symmetry_within(&name, sigma, d, ASYMMETRY.max(ASYMMETRIES * rounding))?;
     let allowed = NEGATIVE.max(share_of_rounding(d, rounding));
@@ -322,7 +326,7 @@ fn check_in_place(name: impl Fn() -> String, sigma: &mut [f64], d: usize, roundi
     Ok(None)
 }
 
-/// Finite and symmetric up to rounding, which is averaged away.
+/// Checks that a matrix is finite and symmetric up to rounding, and makes it exactly symmetric.
 pub(crate) fn check_symmetry(name: impl Fn() -> String, sigma: &mut [f64], d: usize) -> Result<()> {
     check_symmetry_within(name, sigma, d, ASYMMETRY)
 }
@@ -348,7 +352,7 @@ fn check_symmetry_within(name: impl Fn() -> String, sigma: &mut [f64], d: usize,
     Ok(())
 }
 
-/// No eigenvalue below 0 by more than rounding.
+/// Checks that no eigenvalue is below 0 by more than rounding.
 fn check_sign(name: impl Fn() -> String, sigma: &[f64], d: usize) -> Result<()> {
     match factor(sigma, d).eigenvalues {
         Some((low, high)) if !(low >= -NEGATIVE * high.max(0.0)) => {

@@ -1,4 +1,4 @@
-//! The lines of components among each other: where they meet, at right angles, and from where their times count.
+//! Relations between the lines of components: meeting points, right angles, and the origin of the times.
 
 use super::finish::Finished;
 use super::geometry::coordinates::{Coordinates, remove};
@@ -9,8 +9,8 @@ use super::search::initialization;
 use super::search::local_search::centred;
 use super::tangent::tangent_pca::Tangent;
 
-/// Times on the first component at which the second may meet it: where that goes on for ever, as far beyond the measures as
-/// they reach; never quite to an end.
+/// Times on the first component at which the second one can meet it: the interval of the first component, limited to
+/// the range of the times of the measures and its length on each side, without a small part at each end.
 pub(crate) fn span(first: &Finished) -> (f64, f64) {
     let (low, high) = first.line.interval();
     let (from, to) = first.times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)));
@@ -20,7 +20,7 @@ pub(crate) fn span(first: &Finished) -> (f64, f64) {
     (a + inner, b - inner)
 }
 
-/// Orthonormal directions of the finished components where they meet, in coordinates there.
+/// Orthonormal directions of the finished components at the meeting point, in coordinates there.
 pub(crate) fn directions(at: &Coordinates, meeting: f64, finished: &[Finished]) -> Vec<Vec<f64>> {
     let mut out: Vec<Vec<f64>> = vec![];
     for (j, other) in finished.iter().enumerate() {
@@ -32,8 +32,8 @@ pub(crate) fn directions(at: &Coordinates, meeting: f64, finished: &[Finished]) 
     out
 }
 
-/// The kept line of the first component, with its origin at the mean of the times. A search that saw regularised matrices,
-/// or some of many, must still not be worse than tangent PCA.
+/// The kept line of the first component, with its origin at the mean of the times. A search on regularised matrices or
+/// on a sample can be worse than tangent PCA; the line of tangent PCA is then taken instead.
 pub(crate) fn first_line(data: &Data, found: &Geodesic, tangent: &Tangent, tangent_cost: f64) -> Geodesic {
     let mut line = found.clone();
     let mut at = project_all(data, &line, line.interval(), false);
@@ -45,7 +45,7 @@ pub(crate) fn first_line(data: &Data, found: &Geodesic, tangent: &Tangent, tange
     centred(data, line, &mut times)
 }
 
-/// A later line, orthogonal to the earlier ones to the last digit that coordinates at its own base give.
+/// A later line, made orthogonal to the earlier ones in the coordinates at its base point, to rounding.
 pub(crate) fn settled(data: &Data, found: &Geodesic, meeting: f64, finished: &[Finished]) -> Geodesic {
     let at = Coordinates::new(&found.a, data.d);
     let mut v = initialization::coordinates(&at, found);

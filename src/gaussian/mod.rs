@@ -3,32 +3,33 @@
 //! # The problem
 //!
 //! Given Gaussians N(m_i, Σ_i), find the geodesic `t ↦ μ(t)` that minimises `F = Σ_i w_i min_t W₂²(μ(t), N(m_i, Σ_i))`,
-//! then one that meets it at a right angle, then further ones through the same point, orthogonal to all before. A geodesic
-//! is a straight line in the lift, `Σ(t) = (A + tX)(A + tX)ᵀ` with X = KA, K symmetric, on the interval of times where
-//! I + tK is positive definite. For a line and a time the best rotation of each measure is known (a singular value
-//! decomposition), for a line the best time is a one-dimensional global search; what is left is minimised over (A, K) by
-//! L-BFGS from several starts ([`fit`]). It is never worse than tangent PCA, which is the first start.
+//! then a second one that meets it at a right angle, then further ones through the same point, orthogonal to all
+//! earlier ones. A geodesic is a straight line in the lift, `Σ(t) = (A + tX)(A + tX)ᵀ` with X = KA, K symmetric, on the
+//! interval of times where I + tK is positive definite. For a given line and time, a singular value decomposition gives
+//! the best rotation of each measure. For a given line, a global one-dimensional search gives the best time. The
+//! remaining function of (A, K) is minimised by L-BFGS from several starts ([`fit`]). The first component never costs
+//! more than that of tangent PCA, which is its first start.
 //!
-//! # Where it is
+//! # The files
 //!
 //! | step (paper, Section 3; `docs/derivations.md`, D10) | file |
 //! | --- | --- |
-//! | Bures–Wasserstein geometry, Otto's fibration π(A) = AAᵀ | `geometry::bures`, `geometry::coordinates`, `geometry::curvature` |
+//! | Bures–Wasserstein geometry, Otto's fibration π(A) = AAᵀ | `geometry::{bures, coordinates, curvature}` |
 //! | geodesics as lines A + tX in the lift, their interval | `geometry::geodesic` |
 //! | measures in a common frame, degenerate ones made regular | `preprocess` |
-//! | barycentre, tangent PCA there | `barycentre`, `tangent` |
-//! | min over t of W₂²(μ(t), N(m_i, Σ_i)), globally | `project::time_search`, in the plane `project::planar` |
+//! | barycentre, tangent PCA at the barycentre | `barycentre`, `tangent` |
+//! | min over t of W₂²(μ(t), N(m_i, Σ_i)), globally | `project::{time_search, projections}`, for d = 2 `project::planar` |
 //! | F(A, K) with rotations and times eliminated, and its gradient | `search::objective` |
 //! | starts: tangent directions, pairs of measures, random lines | `search::initialization` |
 //! | variables: any line; lines across, or through a point and orthogonal to earlier ones | `search::parametrization` |
 //! | L-BFGS from a start; the search over all starts | `search::local_search`, `search::multistart` |
-//! | the components in turn; unit speed, sign, costs, warnings | `fit`, `finish` |
+//! | the components in turn; meeting point, unit speed, sign, costs, warnings | `fit`, `lines`, `finish` |
 //!
 //! # Conventions
 //!
 //! Matrices are row-major slices of d · d numbers. Distances, times and scores are lengths in the units of the data,
-//! costs and residuals squared lengths (no ½). `W₂² = |m_a − m_b|² + BW²(Σ_a, Σ_b)`. Covariances may be singular unless a
-//! function says otherwise.
+//! costs and residuals are squared lengths (no ½). `W₂² = |m_a − m_b|² + BW²(Σ_a, Σ_b)`. Covariances can be singular
+//! unless the documentation of a function excludes it.
 //!
 //! # Example
 //!

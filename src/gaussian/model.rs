@@ -1,4 +1,4 @@
-//! What a fitted model can do: project, sample, score, evaluate.
+//! A fitted model, which projects, samples, scores and evaluates.
 
 use super::barycentre::Barycentre;
 use super::component::{Component, Lift};
@@ -15,20 +15,20 @@ use crate::status::Status;
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
-/// A fitted model. Everything that it takes and gives is in the units of the data.
+/// A fitted model. All inputs and results are in the units of the data.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Model {
-    /// Components, the first first.
+    /// Components in the order in which they were fitted.
     pub components: Vec<Component>,
     /// The barycentre of the training measures.
     pub barycentre: Barycentre,
-    /// `Σ_i w_i ⟨log_i, direction⟩²` of tangent PCA at the barycentre, largest first: squared lengths, for at least as many
-    /// directions as there are components if the space has them.
+    /// `Σ_i w_i ⟨log_i, direction⟩²` of tangent PCA at the barycentre, largest first, in squared units of the data.
+    /// There are at least as many values as components, if the space has as many directions.
     pub spectrum: Vec<f64>,
     /// Names of the training measures.
     pub names: Vec<String>,
-    /// Their weights.
+    /// Weights of the training measures.
     pub weights: Vec<f64>,
     /// Whether the measures were given without means.
     pub centred: bool,
@@ -36,7 +36,7 @@ pub struct Model {
     pub settings: Settings,
     /// The worst status of the barycentre and the components.
     pub status: Status,
-    /// What a user should know about the measures; components have their own.
+    /// Possible problems with the measures. Components have separate warnings.
     pub warnings: Vec<String>,
     dim: usize,
     /// A power of two near the size of the measures.
@@ -46,9 +46,9 @@ pub struct Model {
 /// A Gaussian measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gaussian {
-    /// Its mean, d.
+    /// Mean, d numbers.
     pub mean: Vec<f64>,
-    /// Its covariance, d × d row-major.
+    /// Covariance, row-major d × d.
     pub covariance: Vec<f64>,
 }
 
@@ -97,7 +97,7 @@ impl Model {
         Ok(Data::in_frame(set, &frame))
     }
 
-    /// A component in the frame of its data.
+    /// A component in the frame of the model.
     fn line(&self, c: &Component) -> (Geodesic, (f64, f64)) {
         let (mean, drift) = if self.centred {
             (vec![], vec![])
@@ -110,12 +110,13 @@ impl Model {
         (line, (c.interval.0 / self.unit, c.interval.1 / self.unit))
     }
 
-    /// Projects measures on every component: for each measure, one projection a component, by global search. The result
-    /// for a measure does not depend on the others. Runs over the workers of the [`Pool`](crate::Pool) in which it is
-    /// called.
+    /// Projects measures on every component by global search. Returns one row per measure, with one projection per
+    /// component. The result of a measure does not depend on the other measures. The work is distributed over the
+    /// threads of the [`Pool`](crate::Pool) in which this is called.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if the measures do not live in the model's space, or have means where the model knows none.
+    /// [`Error::Parameter`] if the dimension of the measures is not that of the model, or if they have means and the
+    /// model was fitted to centred measures.
     pub fn transform(&self, set: &Gaussians) -> Result<Vec<Vec<Projection>>> {
         Ok(self.project(&self.data(set)?))
     }
@@ -137,19 +138,20 @@ impl Model {
         out
     }
 
-    /// How far measures lie from the model: for each, the sum over the components of the residual of its projection, a
-    /// squared distance. Large scores are outliers.
+    /// Distance of measures to the model: for each measure, the sum over the components of the residual of its
+    /// projection, in squared units of the data. Outliers have large scores.
     ///
     /// # Errors
-    /// As [`Model::transform`].
+    /// See [`Model::transform`].
     pub fn score(&self, set: &Gaussians) -> Result<Vec<f64>> {
         Ok(self.transform(set)?.iter().map(|row| row.iter().map(|p| p.residual).sum()).collect())
     }
 
-    /// What every component explains of the variation of these measures about the training barycentre, by their weights.
+    /// The share of the variation of these measures about the training barycentre that every component explains, with
+    /// the weights of the measures.
     ///
     /// # Errors
-    /// As [`Model::transform`].
+    /// See [`Model::transform`].
     pub fn evaluate(&self, set: &Gaussians) -> Result<Evaluation> {
         let data = self.data(set)?;
         let rows = self.project(&data);
@@ -188,21 +190,22 @@ impl Model {
         })
     }
 
-    /// The Gaussian of a component (from 1) at a time: the inverse of [`Model::transform`] on the component. Its mean is 0 if the
-    /// measures are centred.
+    /// The Gaussian of a component (from 1) at a time: the inverse of [`Model::transform`] on the component. Its mean
+    /// is 0 if the measures are centred.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no such component, [`Error::Time`] for a time outside its interval or NaN.
+    /// [`Error::Parameter`] if there is no such component. [`Error::Time`] if the time is NaN, if it is outside the
+    /// interval of the component and `outside` does not allow this, or if a number leaves the range of `f64`.
     pub fn inverse_transform(&self, component: usize, time: f64, outside: OutsideInterval) -> Result<Gaussian> {
         let (mean, lift) = self.at(component, time, outside)?;
         Ok(Gaussian { mean, covariance: gram(&lift, self.dim) })
     }
 
-    /// `n` random points of a component (from 1) at a time, row-major n × d. Points drawn from equal generators move along the
-    /// geodesic as the time changes.
+    /// `n` random points of a component (from 1) at a time, row-major n × d. With generators of equal state, points at
+    /// different times lie on the same trajectories of the geodesic.
     ///
     /// # Errors
-    /// As [`Model::inverse_transform`].
+    /// See [`Model::inverse_transform`].
     pub fn sample(
         &self,
         component: usize,
@@ -226,7 +229,7 @@ impl Model {
             |from: &[f64], rate: &[f64]| -> Vec<f64> { from.iter().zip(rate).map(|(a, b)| a + t * b).collect() };
         let Lift { a, x, mean, velocity } = &c.geodesic;
         let (mean, lift) = (along(mean, velocity), along(a, x));
-        // A time may be so late that a covariance leaves the range of f64.
+        // At a very large |t| a covariance leaves the range of f64.
         let finite = mean.iter().chain(&lift).all(|v| (v * v).is_finite());
         if finite { Ok((mean, lift)) } else { Err(Error::Time { component, time, interval: c.interval }) }
     }

@@ -1,4 +1,4 @@
-//! The measures of a fit in its own frame: centred means, unit size, no common null space, factors in the place of
+//! The measures of a fit in a frame with centred means, unit size and no common null space, and factors instead of
 //! covariances.
 
 use super::gaussians::Gaussians;
@@ -8,67 +8,67 @@ use crate::linalg::{dot, eigen, factor, trace};
 use crate::pool::for_each;
 use crate::rng::{Stream, StreamId};
 
-/// Work below this many multiplications is not worth spreading over threads.
+/// Work with fewer multiplications is not distributed over threads.
 const MIN_PARALLEL_WORK: usize = 1 << 15;
 
-/// Share of the largest variance below which one makes no difference to a fit: it is less than a cost rounds by, and too
-/// small to divide by.
+/// A variance below this share of the largest one is left out of a fit: it is smaller than the rounding of a cost, and
+/// too small as a divisor.
 pub(crate) const NEGLIGIBLE_EIGENVALUE: f64 = 1e-14;
 
-/// Measures of a sample; it is taken where there are more than twice as many.
+/// Number of measures in a sample. A sample is taken if there are more than twice as many measures.
 const SAMPLE_MEASURES: usize = 200;
 
 /// Measures in the frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Data {
-    /// Order of the matrices: the dimension of the range common to all.
+    /// Order of the matrices: the dimension of the common range.
     pub d: usize,
     /// Coordinates of the means; 0 if the measures are centred.
     pub m: usize,
     /// Factors L_i, row-major n × d × d.
     pub factors: Vec<f64>,
-    /// Means less their centre, row-major n × m.
+    /// Means minus their centre, row-major n × m.
     pub means: Vec<f64>,
     /// Weights of sum n.
     pub weights: Vec<f64>,
-    /// Costs in the frame are of weights of sum n; this factor makes them those of the given weights.
+    /// Factor from costs in the frame, which have weights of sum n, to costs with the given weights.
     pub mass: f64,
-    /// Factors of regularised matrices, on which geodesics are sought; empty if they are the same.
+    /// Factors of the regularised matrices on which the search is done; empty if these are the given matrices.
     pub search: Vec<f64>,
-    /// Where the frame lies.
+    /// Position and scale of the frame.
     pub frame: Frame,
-    /// Ranks below d, by measure; none if all are regular.
+    /// (measure, rank) of each matrix whose rank is below d; empty if all are regular.
     pub singular: Vec<(usize, usize)>,
 }
 
 /// `x = centre + unit · basis · y` for y in the frame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Frame {
-    /// A power of two, so that scaling rounds nothing.
+    /// A power of two, so that scaling causes no rounding.
     pub unit: f64,
     /// Weighted mean of the means; empty if the measures are centred.
     pub centre: Vec<f64>,
-    /// Orthonormal basis of the common range, row-major D × d; empty if that is all of the space.
+    /// Orthonormal basis of the common range, row-major D × d; empty if this is the whole space.
     pub basis: Vec<f64>,
     /// D.
     pub dim: usize,
 }
 
 impl Data {
-    /// What turns a cost, a sum over the measures, into squared units of the measures and the given weights.
+    /// Factor from a cost in the frame to squared units of the data and the given weights.
     pub fn cost_unit(&self) -> f64 {
         self.frame.unit.powi(2) * self.mass
     }
 
-    /// The frame of a set of measures, and the measures in it. Directions in which all variances are 0, or below the share
-    /// `negligible` of the largest, are left out of it.
+    /// The frame of a set of measures, and the measures in it. Directions in which all variances are 0, or below the
+    /// share `negligible` of the largest one, are left out.
     pub fn new(set: &Gaussians, degenerate: Degenerate, negligible: f64) -> Result<Self> {
         let (n, dim) = (set.len(), set.dim());
         let (weights, mass) = normalised(set);
         let centre = centre(set, &weights);
         let m = centre.len();
         let spread: f64 = (0..n).map(|i| weights[i] * (trace(set.covariance(i), dim) + offset(set, i, &centre))).sum();
-        // Means that differ by more than f64 can square are left to the caller's units.
+        // Means whose squared differences leave the range of f64 are an error.
         let size = (spread / n as f64).sqrt();
         if !size.is_finite() {
             return Err(Error::parameter("measures", "their spread is beyond the range of f64; rescale them"));
@@ -103,7 +103,7 @@ impl Data {
         self.weights.len()
     }
 
-    /// Some of the measures, chosen at random; none if there are few.
+    /// A random sample of the measures; none if there are few measures.
     pub fn sample(&self, seed: u64) -> Option<Data> {
         let (n, d, m) = (self.len(), self.d, self.m);
         if n <= 2 * SAMPLE_MEASURES {
@@ -142,7 +142,7 @@ impl Data {
         &self.means[i * self.m..(i + 1) * self.m]
     }
 
-    /// The factors on which geodesics are sought.
+    /// The factors on which the search is done.
     pub fn search_factors(&self) -> &[f64] {
         if self.search.is_empty() { &self.factors } else { &self.search }
     }
@@ -160,7 +160,7 @@ impl Data {
         jobs.iter().enumerate().filter(|(_, job)| job.1 < d).map(|(i, job)| (i, job.1)).collect()
     }
 
-    /// What is done about matrices that are singular beyond the common null space.
+    /// Treats matrices that are singular beyond the common null space, according to the settings.
     fn regularise(&mut self, set: &Gaussians, degenerate: Degenerate) -> Result<()> {
         let d = self.d;
         match (degenerate, self.singular.first()) {
@@ -193,12 +193,12 @@ impl Data {
 }
 
 impl Frame {
-    /// Whether the matrices live on a part of the space.
+    /// Whether the common range is smaller than the space.
     pub fn reduced(&self) -> bool {
         !self.basis.is_empty()
     }
 
-    /// A mean in the frame: nothing if the measures are centred.
+    /// A mean in the frame; empty if the measures are centred.
     pub fn mean_in(&self, mean: Option<&[f64]>) -> Vec<f64> {
         let at = |k: usize| mean.map_or(0.0, |m| m[k]);
         self.centre.iter().enumerate().map(|(k, c)| (at(k) - c) / self.unit).collect()
@@ -207,7 +207,7 @@ impl Frame {
     /// Basisᵀ Σ Basis / unit².
     pub fn covariance_in(&self, sigma: &[f64]) -> Vec<f64> {
         let (dim, unit) = (self.dim, self.unit);
-        // By the unit twice: its square may leave the range of f64.
+        // Divided twice by the unit, because its square can leave the range of f64.
         let scaled: Vec<f64> = sigma.iter().map(|x| x / unit / unit).collect();
         if !self.reduced() {
             return scaled;
@@ -229,7 +229,7 @@ impl Frame {
         out
     }
 
-    /// factor · Basis M Basisᵀ: with the unit, a lift in the units of the measures; with 1, a velocity.
+    /// factor · Basis M Basisᵀ. With the unit as factor this is a lift in the units of the measures, with 1 a velocity.
     pub fn matrix_out(&self, matrix: &[f64], factor: f64) -> Vec<f64> {
         let scaled: Vec<f64> = matrix.iter().map(|x| factor * x).collect();
         if !self.reduced() {
@@ -255,7 +255,7 @@ impl Frame {
     }
 }
 
-/// Weights of sum n, and what they must be multiplied by to be those that were given.
+/// Weights of sum n, and the factor from them to the given weights.
 fn normalised(set: &Gaussians) -> (Vec<f64>, f64) {
     let mass = set.weights().iter().sum::<f64>() / set.len() as f64;
     (set.weights().iter().map(|w| w / mass).collect(), mass)
@@ -264,7 +264,7 @@ fn normalised(set: &Gaussians) -> (Vec<f64>, f64) {
 /// The weighted mean of the means; empty without means.
 fn centre(set: &Gaussians, weights: &[f64]) -> Vec<f64> {
     let Some(first) = set.mean(0) else { return vec![] };
-    // Relative to the first: means far from 0 keep the digits of their differences.
+    // Relative to the first mean, so that means far from 0 keep the digits of their differences.
     let mut centre = vec![0.0; first.len()];
     for i in 0..set.len() {
         let w = weights[i] / set.len() as f64;
@@ -279,7 +279,8 @@ fn offset(set: &Gaussians, i: usize, centre: &[f64]) -> f64 {
     set.mean(i).map_or(0.0, |m| m.iter().zip(centre).map(|(m, c)| (m - c).powi(2)).sum())
 }
 
-/// Basis of the range of Σ_i Σ_i, less directions of negligible variance, row-major D × d; empty if that is the whole space.
+/// Basis of the range of Σ_i Σ_i without directions of negligible variance, row-major D × d; empty if this is the whole
+/// space.
 fn common_range(set: &Gaussians, negligible: f64) -> Result<Vec<f64>> {
     let (n, dim) = (set.len(), set.dim());
     let mut total = vec![0.0; dim * dim];
@@ -301,8 +302,8 @@ fn common_range(set: &Gaussians, negligible: f64) -> Result<Vec<f64>> {
     Ok((0..dim * rank).map(|p| kept[p % rank * dim + p / rank]).collect())
 }
 
-/// The rank of the sum of all covariances, given that its entries are rounded. As the rounding of an entry is a share of
-/// it, the rank is judged by correlations. What f64 rounds by is left to the caller.
+/// The rank of the sum of all covariances if its entries are rounded. The rounding is relative to each entry, so the
+/// rank is determined from correlations. The rounding of f64 is treated by the caller.
 fn rank_beyond_rounding(set: &Gaussians, total: &[f64]) -> usize {
     let (dim, allowed) = (set.dim(), set.explained_by_rounding());
     if allowed < 1e-10 {

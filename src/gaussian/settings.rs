@@ -1,20 +1,21 @@
-//! Choices of a fit.
+//! The settings of a fit.
 
 use crate::error::{Error, Result};
 
-/// What to do about covariances that are singular to rounding.
+/// Treatment of covariances that are singular to rounding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Degenerate {
-    /// Directions in which all covariances vanish (below 1e-14 of the largest variance) are left out, which is exact to
-    /// rounding. Matrices that are singular beyond that are
-    /// used as they are: the best geodesic may then lie at the border of the cone, where the search is not reliable.
+    /// Leaves out directions in which all covariances vanish (below 1e-14 of the largest variance), which is exact to
+    /// rounding. Matrices that are still singular are used as they are. The best geodesic can then lie at the boundary
+    /// of the cone, where the search is not reliable.
     Reduce,
-    /// The same, but where matrices remain singular, geodesics are sought for covariances with a ridge: this share of the
-    /// mean eigenvalue is added to all. Times, residuals and costs are still those of the given matrices.
+    /// The same, but if matrices are still singular, the search uses covariances with a ridge: this share of the mean
+    /// eigenvalue is added to the diagonal of all of them. Times, residuals and costs are still those of the given
+    /// matrices.
     Ridge(f64),
-    /// An error names the first singular matrix.
+    /// Returns an error with the first singular matrix.
     Refuse,
 }
 
@@ -30,24 +31,25 @@ pub enum Degenerate {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
-    /// Number of components, at most d(d+1)/2, and d more with means.
+    /// Number of components, at most d(d+1)/2 without means and d(d+1)/2 + d with means.
     pub components: usize,
-    /// Starts of each component: directions of tangent PCA, geodesics between measures, random directions.
+    /// Number of starts of each component: directions of tangent PCA, geodesics between measures, random directions.
     pub starts: usize,
-    /// Seed of the random ones.
+    /// Seed of the random starts.
     pub seed: u64,
-    /// What to do about singular covariances.
+    /// Treatment of singular covariances.
     pub degenerate: Degenerate,
-    /// Evaluations of the cost that a start may use.
+    /// Largest number of evaluations of the cost per start.
     pub max_evaluations: usize,
-    /// A start has converged when a search renewed at its result lowers the cost by less than this share.
+    /// A start has converged if a renewed search at its result lowers the cost by less than this share.
     pub tolerance: f64,
-    /// Prove by branch and bound that every projection is the global one.
+    /// Prove by branch and bound that every projection is the global minimum.
     pub certify: bool,
 }
 
 impl Default for Settings {
-    /// One component from 16 starts, seed 0, a ridge of 1e-8 if it must be, 500 evaluations a start, tolerance 1e-9.
+    /// One component from 16 starts, seed 0, a ridge of 1e-8 if it is needed, 500 evaluations per start, tolerance
+    /// 1e-9.
     fn default() -> Self {
         Settings {
             components: 1,
@@ -65,7 +67,7 @@ impl Settings {
     /// Checks every setting.
     ///
     /// # Errors
-    /// [`Error::Parameter`] naming the setting, what is wrong and what would be right.
+    /// [`Error::Parameter`] with the setting, the problem and the admissible values.
     pub fn validate(&self) -> Result<()> {
         let counts =
             [("components", self.components), ("starts", self.starts), ("max evaluations", self.max_evaluations)];

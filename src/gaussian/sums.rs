@@ -3,14 +3,14 @@
 use crate::pool::for_each;
 use std::ops::Range;
 
-/// At most this many parts, each added up in order.
+/// Largest number of parts. The terms of a part are added in order.
 const SUM_PARTS: usize = 64;
-/// A part has at least this many multiplications, else handing it out costs more than doing it.
+/// Smallest number of multiplications of a part. For less work the scheduling costs more than the computation.
 const MIN_WORK_PER_PART: usize = 1 << 13;
 
-/// Work on n matrices of order d, and what it adds up. `work` gets a range of the measures, the buffer of `size` numbers
-/// to which it adds theirs, and the rows of `items` (`width` numbers a measure) that are its own to write. The ranges depend
-/// on n and d alone, and the buffers are added in their order.
+/// Runs `work` on n matrices of order d and adds the results. `work` gets a range of the measures, a buffer of `size`
+/// numbers to which it adds, and the rows of `items` (`width` numbers per measure) that belong to the range. The ranges
+/// depend only on n and d, and the buffers are added in order.
 pub(crate) fn sum(
     (n, d): (usize, usize),
     size: usize,

@@ -76,7 +76,7 @@ fn blocked(a: MatRef<'_, f64>, b: MatRef<'_, f64>, d: usize, out: &mut [f64]) {
     matmul(MatMut::from_row_major_slice_mut(out, d, d), Accum::Replace, a, b, 1.0, Par::Seq);
 }
 
-/// A Aᵀ, symmetric to the last bit.
+/// A Aᵀ, exactly symmetric.
 pub fn gram(a: &[f64], d: usize) -> Vec<f64> {
     let mut out = vec![0.0; d * d];
     multiply_nt(a, a, d, &mut out);
@@ -106,7 +106,7 @@ pub fn identity(d: usize) -> Vec<f64> {
     out
 }
 
-/// Vᵀ diag(values) V: the matrix with these eigenvalues and eigenvectors, one a row of V.
+/// Vᵀ diag(values) V: the matrix with these eigenvalues and eigenvectors. The eigenvectors are the rows of V.
 pub fn from_eigen(values: &[f64], vectors: &[f64], d: usize) -> Vec<f64> {
     let scaled: Vec<f64> = vectors.iter().enumerate().map(|(k, v)| values[k / d] * v).collect();
     let mut out = vec![0.0; d * d];
@@ -115,7 +115,7 @@ pub fn from_eigen(values: &[f64], vectors: &[f64], d: usize) -> Vec<f64> {
     out
 }
 
-/// The sign of det A, by elimination with partial pivoting; 0 only for an exact zero.
+/// The sign of det A, by elimination with partial pivoting. 0 only if the computed determinant or a pivot is 0.
 pub fn determinant_sign(a: &[f64], d: usize) -> f64 {
     match d {
         1 => return signum(a[0]),

@@ -3,22 +3,23 @@
 use super::svd::SignedSvd;
 use super::symmetric::eigen;
 
-/// A variable whose variance given the others is below this share of its own, times d, counts as determined by them.
+/// A variable counts as determined by the others if its variance given them is below d times this share of its own
+/// variance.
 const DETERMINED: f64 = 32.0 * f64::EPSILON;
 
 /// A factor of a covariance matrix.
 #[derive(Clone, Debug)]
 pub struct Factor {
-    /// `L Lᵀ = Σ`, det L ≥ 0, columns of descending size.
+    /// `L Lᵀ = Σ`, det L ≥ 0, columns ordered by descending size.
     pub l: Vec<f64>,
     /// Numerical rank.
     pub rank: usize,
-    /// Smallest and largest eigenvalue, where they had to be computed: Σ is singular to rounding, or indefinite.
+    /// Smallest and largest eigenvalue, if they had to be computed: Σ is singular to rounding, or indefinite.
     pub eigenvalues: Option<(f64, f64)>,
 }
 
-/// Factors Σ. Singularity is judged by correlations, so the units of the variables do not matter. Negative eigenvalues
-/// count as 0; whether that is right is the caller's to judge.
+/// Factors Σ. Singularity is decided from the correlations, so the units of the variables do not matter. Negative
+/// eigenvalues count as 0; the caller decides whether this is acceptable.
 pub fn factor(sigma: &[f64], d: usize) -> Factor {
     if let Some(l) = cholesky(sigma, d) {
         return Factor { l, rank: d, eigenvalues: None };
@@ -39,8 +40,8 @@ pub fn factor(sigma: &[f64], d: usize) -> Factor {
     Factor { l, rank, eigenvalues: Some((values[0], values[d - 1])) }
 }
 
-/// Eigenvalues in descending order and unit eigenvectors, one a row, of Σ = L Lᵀ: the squared singular values of L, which
-/// keep the relative accuracy that L has.
+/// Eigenvalues in descending order and unit eigenvectors (as rows) of Σ = L Lᵀ: the squared singular values of L,
+/// which keep the relative accuracy of L.
 pub fn factor_eigen(l: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
     let transposed: Vec<f64> = (0..d * d).map(|p| l[p % d * d + p / d]).collect();
     let mut svd = SignedSvd::new(d);
@@ -48,7 +49,8 @@ pub fn factor_eigen(l: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
     (svd.s.iter().map(|s| s * s).collect(), svd.vt)
 }
 
-/// Cholesky with the largest remaining variance first; none if a variable is determined by the others.
+/// Cholesky factorisation with the largest remaining variance as pivot. None if a variable is determined by the
+/// others.
 fn cholesky(sigma: &[f64], d: usize) -> Option<Vec<f64>> {
     let threshold = DETERMINED * d as f64;
     let mut rest: Vec<f64> = (0..d).map(|k| sigma[k * d + k]).collect();
@@ -59,7 +61,7 @@ fn cholesky(sigma: &[f64], d: usize) -> Option<Vec<f64>> {
         let place = (0..free.len()).max_by(|&i, &j| rest[free[i]].total_cmp(&rest[free[j]]))?;
         odd ^= place % 2 == 1;
         let pivot = free.remove(place);
-        // NaN fails here.
+        // The comparison also fails for NaN.
         if !(rest[pivot] > threshold * sigma[pivot * d + pivot]) {
             return None;
         }
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(factor(&[0.0; 9], 3).rank, 0);
     }
 
-    /// D Σ D has the factor D L, entry by entry, however small D; and the rank of Σ.
+    /// D Σ D has the factor D L, entry by entry, for arbitrarily small D, and the rank of Σ.
     #[test]
     fn units_do_not_matter() {
         let scale = [1.0, 2f64.powi(-40), 2f64.powi(-80)];

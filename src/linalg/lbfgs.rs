@@ -5,22 +5,22 @@ use super::dense::{add, dot};
 use crate::status::Status;
 use std::collections::VecDeque;
 
-/// Pairs of steps and changes of the gradient that are kept.
+/// Number of pairs of steps and gradient changes that are kept.
 const MEMORY: usize = 30;
-/// Sufficient decrease and curvature.
+/// Constants of the sufficient decrease and of the curvature condition.
 const DECREASE: f64 = 1e-4;
 const CURVATURE: f64 = 0.9;
 
-/// When to stop.
+/// Stopping criteria.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stop {
-    /// An iteration lowers the value by less than this share of it.
+    /// An iteration decreases the value by less than this share of it.
     pub decrease: f64,
     /// The largest entry of the gradient is below this share of the value.
     pub gradient: f64,
     /// The value is below this.
     pub floor: f64,
-    /// Evaluations of the function.
+    /// Largest number of evaluations of the function.
     pub evaluations: usize,
 }
 
@@ -34,15 +34,16 @@ struct Point {
     gradient: Vec<f64>,
 }
 
-/// The minimisation of a function f, which returns its value and writes its gradient. It advances an iteration at a time.
+/// The minimisation of a function f, which returns its value and writes its gradient. Each call advances by one
+/// iteration.
 #[derive(Clone, Debug)]
 pub(crate) struct Minimisation {
-    /// Where it stands; the minimum in the end.
+    /// The current point, and at the end the minimiser.
     pub x: Vec<f64>,
     pub value: f64,
     pub evaluations: usize,
     gradient: Vec<f64>,
-    /// Steps, changes of the gradient, and their products.
+    /// Steps, gradient changes and their inner products.
     pairs: Pairs,
     first: f64,
     stop: Stop,
@@ -51,17 +52,17 @@ pub(crate) struct Minimisation {
 type Pairs = VecDeque<(Vec<f64>, Vec<f64>, f64)>;
 
 impl Minimisation {
-    /// From x. The first step has length `first`.
+    /// Starts at x. The first step has length `first`.
     pub fn new(mut f: impl FnMut(&[f64], &mut [f64]) -> f64, x: Vec<f64>, first: f64, stop: Stop) -> Self {
         let mut gradient = vec![0.0; x.len()];
         let value = f(&x, &mut gradient);
         Minimisation { x, value, evaluations: 1, gradient, pairs: VecDeque::new(), first, stop }
     }
 
-    /// One iteration, which is one line search. How the minimisation ended, if it did.
+    /// Performs one iteration, which is one line search. Returns the status if the minimisation has ended.
     pub fn advance(&mut self, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> Option<Status> {
         let Minimisation { x, value, evaluations, gradient, pairs, first, stop } = self;
-        // Of the start; no search goes where it is not.
+        // Only the start can be non-finite: no search accepts a non-finite point.
         if !value.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
             return Some(Status::Diverged);
         }
@@ -87,15 +88,15 @@ impl Minimisation {
             let mut gradient = vec![0.0; at.len()];
             let value = f(&at, &mut gradient);
             *evaluations += 1;
-            // What is not finite is far too high.
+            // A non-finite value counts as infinite.
             let fine = value.is_finite() && gradient.iter().all(|g| g.is_finite());
             let (value, slope) = if fine { (value, dot(&gradient, &direction)) } else { (f64::INFINITY, f64::NAN) };
             Point { step, value, slope, x: at, gradient }
         };
         let found = search(&mut along, &origin, start, budget);
         if !(found.value < *value) {
-            // No step downhill lowers the value. That is rounding if little was to be won (the Newton decrement), or if the
-            // gradient is small.
+            // No step along the descent direction decreases the value. This is rounding if the expected decrease was
+            // tiny (the Newton decrement) or if the gradient is small.
             let hidden = !pairs.is_empty() && -slope <= 1e-12 * value.abs();
             if hidden || gradient.iter().all(|g| g.abs() <= 1e-6 * value.abs()) {
                 return Some(Status::Converged);
@@ -143,9 +144,9 @@ fn descent(pairs: &Pairs, gradient: &[f64]) -> Vec<f64> {
     q
 }
 
-/// A step that satisfies the strong Wolfe conditions, or the lowest one that was seen.
+/// A step that satisfies the strong Wolfe conditions, or otherwise the lowest point that was evaluated.
 fn search(along: &mut impl FnMut(f64) -> Point, origin: &Point, start: f64, budget: usize) -> Point {
-    // Rounding of the value may hide a decrease.
+    // Rounding of the value can hide a decrease.
     let noise = 4.0 * f64::EPSILON * origin.value.abs();
     let high = |p: &Point| !(p.value <= origin.value + DECREASE * p.step * origin.slope + noise);
     let done = |p: &Point| p.slope.abs() <= -CURVATURE * origin.slope;
@@ -172,7 +173,7 @@ fn search(along: &mut impl FnMut(f64) -> Point, origin: &Point, start: f64, budg
     best
 }
 
-/// Narrows a bracket: `low` has the lower value, and its slope points to `high`.
+/// Narrows a bracket: `low` has the lower value, and f decreases from it towards `high`.
 fn zoom(
     along: &mut impl FnMut(f64) -> Point,
     origin: &Point,
@@ -210,7 +211,7 @@ fn zoom(
     best
 }
 
-/// The minimum of the cubic through two points with their slopes.
+/// The minimum of the cubic with the values and slopes of two points.
 fn cubic(a: &Point, b: &Point) -> f64 {
     let d1 = a.slope + b.slope - 3.0 * (a.value - b.value) / (a.step - b.step);
     let square = d1 * d1 - a.slope * b.slope;
@@ -227,7 +228,7 @@ mod tests {
 
     const STOP: Stop = Stop { decrease: 0.0, gradient: 0.0, floor: 1e-22, evaluations: 2000 };
 
-    /// Where a minimisation ended.
+    /// Result of a minimisation.
     #[derive(Debug)]
     struct Minimum {
         evaluations: usize,
@@ -303,7 +304,7 @@ mod tests {
         assert!(near(&x, &[1.0; 100], 1e-9) && found.evaluations < 120, "{found:?}");
     }
 
-    /// Eigenvalues from 1 to 10⁸, and a value at the minimum that is not 0.
+    /// Eigenvalues from 1 to 10⁸, and a non-zero value at the minimum.
     #[test]
     fn an_ill_conditioned_quadratic() {
         let n = 20;
@@ -313,11 +314,12 @@ mod tests {
             (value + 1.0, (0..n).map(|k| scale(k) * (x[k] - 1.0)).collect())
         };
         let (x, found) = solve(quadratic, &vec![0.0; n], STOP);
-        // Half a rounding error of the value leaves 1e-8 of the flattest variable.
+        // Half a rounding error of the value leaves an error of 1e-8 in the flattest variable.
         assert!(found.status == Status::Converged && near(&x, &vec![1.0; n], 3e-7), "{found:?} {x:?}");
     }
 
-    /// What is not finite is stepped back from; a start that is not is diverged; a limit is a limit.
+    /// The search backs away from non-finite values. A non-finite start is reported as diverged, and the limit is
+    /// obeyed.
     #[test]
     fn honest_ends() {
         let barrier = |x: &[f64]| (x[0] - x[0].ln(), vec![1.0 - 1.0 / x[0]]);
@@ -331,7 +333,7 @@ mod tests {
         };
         let found = solve(rosenbrock, &[-1.2, 1.0], Stop { evaluations: 10, ..STOP }).1;
         assert!(found.status == Status::MaxIterations && found.evaluations <= 10, "{found:?}");
-        // A wrong gradient is no descent at all.
+        // A wrong gradient gives no descent.
         let wrong = |x: &[f64]| (x[0] * x[0], vec![-2.0 * x[0]]);
         assert_eq!(solve(wrong, &[1.0], STOP).1.status, Status::Stalled);
     }

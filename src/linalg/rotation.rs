@@ -11,7 +11,7 @@ pub fn rotation_exp(w: &[f64], d: usize) -> Vec<f64> {
     let scale = 0.5f64.powi(halvings);
     let step: Vec<f64> = w.iter().map(|x| scale * x).collect();
     let (mut sum, mut term, mut next) = (identity(d), identity(d), vec![0.0; d * d]);
-    // 0.25¹³/13! is below the rounding of 1.
+    // 0.25¹³/13! is below the rounding error of 1.
     for k in 1..=13 {
         multiply(&term, &step, d, &mut next);
         term.iter_mut().zip(&next).for_each(|(t, n)| *t = n / f64::from(k));
@@ -32,7 +32,8 @@ fn nearest_rotation(m: &[f64], d: usize) -> Vec<f64> {
     q
 }
 
-/// The skew-symmetric W of smallest norm with exp W = Q. Planes that are turned by π allow two; one of them is taken.
+/// The skew-symmetric W of smallest norm with exp W = Q. If a plane is rotated by π there are two, and one of them is
+/// returned.
 pub fn rotation_log(q: &[f64], d: usize) -> Vec<f64> {
     let mut q = q.to_vec();
     let mut w = vec![0.0; d * d];
@@ -48,7 +49,7 @@ pub fn rotation_log(q: &[f64], d: usize) -> Vec<f64> {
             }
         }
     }
-    // Then angles below π/2, by a root: the rotation nearest to I + Q.
+    // Then angles below π/2, by a square root: the rotation nearest to I + Q.
     let mut sum = identity(d);
     add(&mut sum, 1.0, &q);
     let root = nearest_rotation(&sum, d);
@@ -63,7 +64,7 @@ pub fn rotation_log(q: &[f64], d: usize) -> Vec<f64> {
     let skew: Vec<f64> = (0..d * d).map(|p| 0.5 * (root[p] - root[p % d * d + p / d])).collect();
     let mut product = vec![0.0; d * d];
     multiply(&g, &skew, d, &mut product);
-    // Twice the logarithm of the root, skew to the last bit.
+    // Twice the logarithm of the root, exactly skew-symmetric.
     for i in 0..d {
         for j in 0..d {
             w[i * d + j] += product[i * d + j] - product[j * d + i];
@@ -121,7 +122,7 @@ mod tests {
         }
     }
 
-    /// diag(−1, −1, 1, …) and all of −1: exp(log Q) = Q, each plane turned by π.
+    /// diag(−1, −1, 1, …) and −I: exp(log Q) = Q, with each plane rotated by π.
     #[test]
     fn half_turns() {
         for (d, turned) in [(2, 2), (3, 2), (4, 4), (5, 2)] {

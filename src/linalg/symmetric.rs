@@ -1,5 +1,5 @@
-//! Eigenvalues of symmetric matrices: closed forms for d ≤ 3, Jacobi's rotations for small ones and wherever another
-//! decomposition fails.
+//! Eigenvalues of symmetric matrices: closed forms for d ≤ 3, and Jacobi's rotations for small matrices and where
+//! another decomposition fails.
 
 /// (smallest, largest) eigenvalue of a row-major symmetric d × d matrix, which is overwritten.
 pub fn extreme_eigenvalues(a: &mut [f64], d: usize) -> (f64, f64) {
@@ -14,7 +14,7 @@ pub fn extreme_eigenvalues(a: &mut [f64], d: usize) -> (f64, f64) {
         _ => {
             jacobi(a, &mut [], d);
             let diagonal = || (0..d).map(|k| a[k * d + k]);
-            // min and max would pass over NaN.
+            // min and max would ignore NaN.
             if diagonal().any(f64::is_nan) {
                 return (f64::NAN, f64::NAN);
             }
@@ -23,7 +23,8 @@ pub fn extreme_eigenvalues(a: &mut [f64], d: usize) -> (f64, f64) {
     }
 }
 
-/// Roots of the characteristic polynomial by its trigonometric solution; about 1e-15 of the largest entry off.
+/// Roots of the characteristic polynomial by its trigonometric solution, with an error of about 1e-15 of the largest
+/// entry.
 fn extreme_eigenvalues_3(a: &[f64]) -> (f64, f64) {
     let mean = (a[0] + a[4] + a[8]) / 3.0;
     let (x, y, z) = (a[0] - mean, a[4] - mean, a[8] - mean);
@@ -41,13 +42,13 @@ fn extreme_eigenvalues_3(a: &[f64]) -> (f64, f64) {
 /// Up to this order Jacobi's rotations are as fast as a reduction to tridiagonal form.
 const ROTATIONS: usize = 32;
 
-/// Eigenvalues in ascending order and unit eigenvectors, one a row, of a row-major symmetric d × d matrix.
+/// Eigenvalues in ascending order and unit eigenvectors (as rows) of a row-major symmetric d × d matrix.
 pub fn eigen(a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
     let large = (d > ROTATIONS).then(|| tridiagonalised(a, d)).flatten();
     or_by_rotations(large, a, d)
 }
 
-/// By reduction and divide and conquer; none if that does not converge or if its result is not one.
+/// By reduction and divide and conquer. None if that does not converge or returns a wrong result.
 fn tridiagonalised(a: &[f64], d: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     let matrix = faer::MatRef::from_row_major_slice(a, d, d);
     let found = matrix.self_adjoint_eigen(faer::Side::Lower).ok()?;
@@ -57,7 +58,7 @@ fn tridiagonalised(a: &[f64], d: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     Some((values, vectors))
 }
 
-/// A decomposition that can be trusted: the one given, if A v = λ v holds for all of it, else Jacobi's.
+/// A verified decomposition: the given one if A v = λ v holds for all of it, otherwise that of Jacobi.
 fn or_by_rotations(given: Option<(Vec<f64>, Vec<f64>)>, a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
     let norm: f64 = a.iter().map(|x| x * x).sum::<f64>().sqrt();
     let holds = |(values, vectors): &(Vec<f64>, Vec<f64>)| {
@@ -81,8 +82,9 @@ fn by_rotations(a: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
     (values, vectors)
 }
 
-/// Leaves the eigenvalues on the diagonal of `a` and the eigenvectors in the rows of `v` (no vectors if `v` is empty):
-/// cyclic Jacobi (Golub and Van Loan, 8.5), quadratic in the end, accurate to a few ulps of the norm.
+/// Leaves the eigenvalues on the diagonal of `a` and the eigenvectors in the rows of `v` (no vectors if `v` is
+/// empty). Cyclic Jacobi (Golub and Van Loan, 8.5) with quadratic final convergence, accurate to a few ulps of the
+/// norm.
 pub fn jacobi(a: &mut [f64], v: &mut [f64], d: usize) {
     v.fill(0.0);
     (0..if v.is_empty() { 0 } else { d }).for_each(|k| v[k * d + k] = 1.0);
@@ -125,7 +127,7 @@ fn rotate(a: &mut [f64], v: &mut [f64], d: usize, p: usize, q: usize) {
     (a[p * d + q], a[q * d + p]) = (0.0, 0.0);
 }
 
-/// The symmetric positive semi-definite root; rounding below 0 counts as 0.
+/// The symmetric positive semi-definite square root. Eigenvalues that rounding made negative count as 0.
 pub fn square_root(a: &[f64], d: usize) -> Vec<f64> {
     let (values, vectors) = eigen(a, d);
     let mut root = vec![0.0; d * d];
@@ -207,7 +209,7 @@ mod tests {
         }
     }
 
-    /// A decomposition that fails, or returns what is none, is replaced (O30).
+    /// A decomposition that fails or returns a wrong result is replaced (O30).
     #[test]
     fn a_failed_decomposition_is_caught() {
         let d = 11;
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(or_by_rotations(Some(right.clone()), &a, d), right);
     }
 
-    /// Zero, diagonal and repeated matrices (O30): nothing to converge to, no NaN.
+    /// Zero, diagonal and repeated matrices (O30): no iteration is needed, and no NaN occurs.
     #[test]
     fn degenerate_matrices() {
         for d in [1, 2, 3, 5, 50] {

@@ -9,11 +9,11 @@ use crate::simd::{TILE, Vector, dispatch};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Activation {
-    /// max(z, 0): for φ. Its second derivative is 0 almost everywhere, so it is no use for f.
+    /// max(z, 0): for φ. Its second derivative is 0 almost everywhere, so it is not suitable for f.
     Relu,
-    /// z for z > 0, eᶻ − 1 below: the paper's choice for f.
+    /// z for z > 0, eᶻ − 1 below: the choice of the paper for f.
     Elu,
-    /// log(1 + eᶻ): smooth Hessians, slower regression.
+    /// log(1 + eᶻ): smooth Hessians, but a slower regression.
     Softplus,
     /// tanh z.
     Tanh,
@@ -30,7 +30,7 @@ impl Activation {
         }
     }
 
-    /// By [`Activation::name`].
+    /// The activation with this [`Activation::name`].
     ///
     /// # Errors
     /// [`Error::Parameter`] for an unknown name.
@@ -41,7 +41,7 @@ impl Activation {
             .ok_or_else(|| Error::parameter("activation", format!("{name:?} is none of relu, elu, softplus, tanh")))
     }
 
-    /// (σ, σ', σ'', σ''') at z, one number at a time, in f64.
+    /// (σ, σ', σ'', σ''') at one number z, in f64.
     pub fn derivatives(self, z: f64) -> [f64; 4] {
         match self {
             Activation::Relu if z > 0.0 => [z, 1.0, 0.0, 0.0],
@@ -67,7 +67,8 @@ impl Activation {
 }
 
 dispatch! {
-    /// Rows of z (each as long as `bias`): z ← σ(z + bias), and σ', σ'' into `first`, `second` where these are not empty.
+    /// Rows of z (each as long as `bias`): z ← σ(z + bias), and σ', σ'' into `first`, `second` if these are not
+    /// empty.
     pub(crate) fn activate<T>(sigma: Activation, bias: &[T], z: &mut [T], first: &mut [T], second: &mut [T]) = body;
 }
 
@@ -87,7 +88,7 @@ fn body<V: Vector>(
     }
 }
 
-/// (σ, σ', σ'') of a vector. A type for the reason given at [`crate::simd::slices::Map`].
+/// (σ, σ', σ'') of a vector. It is a type for the reason given at [`crate::simd::slices::Map`].
 trait Sigma<V> {
     fn of(z: V) -> (V, V, V);
 }

@@ -22,7 +22,8 @@ const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
-/// What an update multiplies and what it adds below, with the bias correction of this many updates.
+/// The factor of an update and the constant in its denominator, with the bias correction after this number of
+/// updates.
 pub(crate) fn step_and_floor(rate: f64, updates: u64) -> [f64; 2] {
     let t = updates as f64;
     let (c1, c2) = (1.0 - BETA1.powf(t), 1.0 - BETA2.powf(t));
@@ -30,11 +31,11 @@ pub(crate) fn step_and_floor(rate: f64, updates: u64) -> [f64; 2] {
 }
 
 dispatch! {
-    /// Both moments and the parameters, with what an update multiplies and what it adds below.
+    /// Updates both moments and the parameters, with the factor and the constant of [`step_and_floor`].
     fn move_on<T>(step: T, floor: T, gradient: &[T], first: &mut [T], second: &mut [T], parameters: &mut [T]) = move_body;
 }
 
-// A plain loop, which the optimiser turns into the vectors of the instruction set.
+// A plain loop, which the compiler vectorises for the instruction set.
 #[inline(always)]
 fn move_body<V: Vector>(
     step: V::Scalar,
@@ -56,20 +57,20 @@ fn move_body<V: Vector>(
 }
 
 impl<T: Real> Adam<T> {
-    /// For n parameters.
+    /// Moments for n parameters.
     pub fn new(n: usize) -> Self {
         Adam { first: vec![T::ZERO; n], second: vec![T::ZERO; n], updates: 0 }
     }
 
-    /// One update at this rate, with bias correction.
+    /// One update with this rate and with bias correction.
     pub fn update(&mut self, rate: f64, gradient: &[T], parameters: &mut [T]) {
         self.updates += 1;
         let [step, floor] = step_and_floor(rate, self.updates).map(T::from_f64);
         move_on(Isa::best(), step, floor, gradient, &mut self.first, &mut self.second, parameters);
     }
 
-    /// The same optimiser after a change of scale `parameter ← c · parameter` of a range: moments follow, so that the
-    /// next update is that of the scaled problem.
+    /// Adapts the moments to a change of scale `parameter ← c · parameter` of a range, so that the next update is
+    /// that of the scaled problem.
     pub fn rescale(&mut self, range: std::ops::Range<usize>, c: f64) {
         // The gradient scales by 1/c when the parameter scales by c.
         let (m, v) = (T::from_f64(1.0 / c), T::from_f64(1.0 / (c * c)));
@@ -82,7 +83,7 @@ impl<T: Real> Adam<T> {
 mod tests {
     use super::*;
 
-    /// First steps of Adam by hand: the first update is −rate · sign(g), up to ε.
+    /// The first updates of Adam by hand: the first update is −rate · sign(g), up to ε.
     #[test]
     fn first_updates_by_hand() {
         let (mut adam, mut p) = (Adam::new(2), vec![1.0f64, -2.0]);

@@ -1,10 +1,10 @@
-//! What `benches/` times and users never call: the peak of the machine, to compare passes with.
+//! For `benches/` only: the peak performance of the machine, for comparison with the passes.
 
 use crate::simd::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 
-/// `rounds` times 24 independent multiply-adds of a whole register, nothing from memory: the flops done, and a number
-/// that depends on all of them.
+/// Performs `rounds` times 24 independent multiply-adds of a whole register without memory access. Returns the number
+/// of floating-point operations and a number that depends on all of them.
 pub fn peak<T: Real>(rounds: usize) -> (f64, T) {
     multiply_add(Isa::best(), rounds)
 }

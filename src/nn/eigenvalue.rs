@@ -4,8 +4,8 @@ use super::mlp::Mlp;
 use crate::simd::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 
-/// What the derivative of one eigenvalue needs: jets (a, ȧ, ä) of each layer, what its nonlinearity gave, adjoints.
-/// Allocated when it is made.
+/// Memory for the derivative of one eigenvalue: jets (a, ȧ, ä) of each layer, derivatives of its nonlinearity,
+/// adjoints.
 #[derive(Clone, Debug)]
 pub struct Jets {
     a: Vec<[Vec<f64>; 3]>,
@@ -16,7 +16,7 @@ pub struct Jets {
 }
 
 impl Jets {
-    /// For one network.
+    /// Allocates for one network.
     pub fn new(mlp: &Mlp) -> Self {
         let widths = &mlp.sizes()[..=mlp.hidden()];
         let widest = widths.iter().copied().max().unwrap_or(0);
@@ -94,14 +94,13 @@ impl Jets {
 }
 
 dispatch! {
-    /// ⟨w, x⟩ for three x. In eight partial sums each: one long sum would wait for every addition.
+    /// ⟨w, x⟩ for three x, in eight partial sums each: in a single sum each addition would wait for the one before.
     fn products<T>(w: &[T], x: &[Vec<f64>; 3]) -> [f64; 3] = products_body;
     /// gradient += Σ_j bar_j x_j, and below_j += bar_j w.
     fn add_row<T>(w: &[T], bars: [f64; 3], x: [&[f64]; 3], gradient: &mut [T], below: &mut [Vec<f64>; 3]) = add_row_body;
 }
 
-// Plain loops, which the optimiser turns into the vectors of the instruction set: these sums are in f64 for either
-// precision.
+// Plain loops, which the compiler vectorises for the instruction set. These sums are in f64 for both precisions.
 #[inline(always)]
 fn products_body<V: Vector>(w: &[V::Scalar], x: &[Vec<f64>; 3]) -> [f64; 3] {
     let whole = w.len() / 8 * 8;

@@ -1,5 +1,5 @@
-//! The shape of a multilayer perceptron. Its parameters are one flat slice, so that optimiser, file and device see one
-//! vector: for each layer the weights W (out × in, row-major), then the biases.
+//! The shape of a multilayer perceptron. Its parameters are one flat slice, so that the optimiser, the file and the
+//! device use one vector: for each layer the weights W (out × in, row-major), then the biases.
 
 use super::activation::Activation;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// `input → hidden[0] → … → output`; at least one hidden layer.
+    /// A network `input → hidden[0] → … → output` with at least one hidden layer.
     ///
     /// # Errors
     /// [`Error::Parameter`] if a width is 0 or there is no hidden layer.
@@ -60,20 +60,20 @@ impl Mlp {
         self.biases(self.hidden() + 1).end
     }
 
-    /// W_l in the parameters, l = 1 .. L + 1.
+    /// The range of W_l in the parameters, l = 1 .. L + 1.
     pub(crate) fn weights(&self, l: usize) -> Range<usize> {
         let start: usize = (1..l).map(|k| self.sizes[k] * (self.sizes[k - 1] + 1)).sum();
         start..start + self.sizes[l] * self.sizes[l - 1]
     }
 
-    /// b_l in the parameters.
+    /// The range of b_l in the parameters.
     pub(crate) fn biases(&self, l: usize) -> Range<usize> {
         let start = self.weights(l).end;
         start..start + self.sizes[l]
     }
 
-    /// Variance scaling by `scale`, fan average, normal; biases 0 (`scale` 0.1 is the paper's code). `last` multiplies
-    /// the weights of the output layer.
+    /// Initial parameters: normal weights with variance `scale` over the average of fan-in and fan-out, and biases 0.
+    /// The code of the paper uses `scale` 0.1. `last` multiplies the weights of the output layer.
     pub fn initialise(&self, stream: &mut Stream, scale: f64, last: f64) -> Vec<f64> {
         let mut parameters = vec![0.0; self.parameters()];
         for l in 1..self.sizes.len() {

@@ -1,4 +1,4 @@
-//! A batch through a network: forward and back.
+//! The forward and backward pass of a batch through a network.
 
 use super::activation::activate;
 use super::mlp::Mlp;
@@ -7,8 +7,8 @@ use crate::simd::real::Real;
 use crate::simd::real::{View, Write};
 use crate::simd::{Isa, slices};
 
-/// Everything that the passes of one network over a batch of up to `rows` samples need. Sizes are fixed when it is
-/// made; nothing is allocated later.
+/// The memory of the passes of one network over batches of `rows` samples. Sizes are fixed at creation; apart from
+/// the tangents of the Hessian, nothing is allocated later.
 #[derive(Clone, Debug)]
 pub struct Pass<T> {
     pub(super) isa: Isa,
@@ -17,10 +17,10 @@ pub struct Pass<T> {
     pub(super) a: Vec<Aligned<T>>,
     /// σ'(z_l); index 0 is unused.
     pub(super) first: Vec<Aligned<T>>,
-    /// σ''(z_l), and δ_l ⊙ σ''(z_l) once there is a gradient: derivatives need nothing else of the two.
+    /// σ''(z_l), replaced by δ_l ⊙ σ''(z_l) once the gradient is computed: later derivatives need only the product.
     pub(super) second: Vec<Aligned<T>>,
     pub(super) curved: bool,
-    /// δ of one layer, the next one in its place, and s_l = δ_l ⊙ σ'(z_l) (D1).
+    /// δ of one layer, overwritten by that of the next, and s_l = δ_l ⊙ σ'(z_l) (D1).
     pub(super) delta: Aligned<T>,
     pub(super) s: Vec<Aligned<T>>,
     /// ȧ_l, ż_l (D3).
@@ -28,17 +28,17 @@ pub struct Pass<T> {
     pub(super) dot_z: Vec<Aligned<T>>,
     /// Two adjoints of the widest layer.
     pub(super) bar: [Aligned<T>; 2],
-    /// d tangents a sample (D2): Z_l and J_l.
+    /// d tangents per sample (D2): Z_l and J_l.
     pub(super) jacobian: [Aligned<T>; 2],
 }
 
 impl<T: Real> Pass<T> {
-    /// For a network whose output alone is wanted (φ): [`Pass::forward`], [`Pass::output`], [`Pass::backward`].
+    /// For a network of which only the output is needed (φ): [`Pass::forward`], [`Pass::output`], [`Pass::backward`].
     pub fn for_map(mlp: &Mlp, rows: usize) -> Self {
         Self::new(mlp, rows, false)
     }
 
-    /// For a scalar network whose gradient is wanted (f): the derivatives D1–D3 too.
+    /// For a scalar network of which the gradient is needed (f): also the derivatives D1–D3.
     pub fn for_potential(mlp: &Mlp, rows: usize) -> Self {
         Self::new(mlp, rows, true)
     }
@@ -67,7 +67,7 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// The batch through the hidden layers; `input` is rows × d.
+    /// Passes the batch through the hidden layers; `input` is rows × d.
     pub fn forward(&mut self, mlp: &Mlp, parameters: &[T], input: &[T]) {
         self.curved = false;
         self.a[0].copy_from_slice(input);
@@ -94,7 +94,7 @@ impl<T: Real> Pass<T> {
     }
 
     /// Backpropagation of the last [`Pass::forward`]: writes ∂⟨cotangent, output⟩/∂parameters to `gradient`, and the
-    /// derivative in the input to `input_gradient` unless that is empty.
+    /// derivative with respect to the input to `input_gradient` unless that is empty.
     pub fn backward(
         &mut self,
         mlp: &Mlp,

@@ -1,5 +1,5 @@
-//! A scalar network f and the derivatives that a geodesic needs: ∇f (D1), the Hessian (D2), Hessian–vector products
-//! with the mixed derivative (D3). All refer to the last [`Pass::forward`].
+//! A scalar network f and the derivatives that a geodesic needs: ∇f (D1), the Hessian (D2), and Hessian–vector
+//! products with the mixed derivative (D3). All refer to the last [`Pass::forward`].
 
 use super::mlp::Mlp;
 use super::pass::Pass;
@@ -32,7 +32,8 @@ impl<T: Real> Pass<T> {
         self.curved = true;
     }
 
-    /// H_f(u), rows × d × d, after [`Pass::gradient`] (D2). Allocates its tangents at the first call only.
+    /// H_f(u), rows × d × d, to be called after [`Pass::gradient`] (D2). Allocates its tangents only at the first
+    /// call.
     pub fn hessian(&mut self, mlp: &Mlp, parameters: &[T], out: &mut [T]) {
         let (d, rows) = (mlp.input(), self.rows);
         let widest = mlp.sizes()[..=mlp.hidden()].iter().copied().max().unwrap_or(0);
@@ -60,7 +61,8 @@ impl<T: Real> Pass<T> {
         }
     }
 
-    /// H_f(u) G, rows × d, after [`Pass::gradient`]; and, if `gradient` is not empty, ∂⟨G, ∇f⟩/∂parameters (D3).
+    /// H_f(u) G, rows × d, to be called after [`Pass::gradient`]; and, if `gradient` is not empty, ∂⟨G,
+    /// ∇f⟩/∂parameters (D3).
     pub fn hessian_vector(&mut self, mlp: &Mlp, parameters: &[T], g: &[T], gradient: &mut [T], out: &mut [T]) {
         let (hidden, rows, isa) = (mlp.hidden(), self.rows, self.isa);
         self.dot_a[0].copy_from_slice(g);
@@ -105,8 +107,8 @@ dispatch! {
     fn through<T>(delta: &[T], first: &[T], second: &mut [T], s: &mut [T]) = through_body;
     /// out = η ⊙ σ' + c ⊙ ż with c = δ ⊙ σ''.
     fn bar_z<T>(out: &mut [T], eta: &[T], first: &[T], c: &[T], dot_z: &[T]) = bar_z_body;
-    /// H (rows × d × d) += Z diag(c) Zᵀ with tangents Z (rows × d × width, or d × width for all rows), c = δ ⊙ σ''; and
-    /// J = Z with each tangent ⊙ σ', unless it is empty.
+    /// H (rows × d × d) += Z diag(c) Zᵀ with tangents Z (rows × d × width, or d × width for all rows) and c = δ ⊙
+    /// σ''. Writes J = Z with each tangent ⊙ σ', unless J is empty.
     fn add_curvature<T>(
         d: usize, width: usize, z: &[T], c: &[T], first: &[T], j: &mut [T], h: &mut [T],
     ) = add_curvature_body;
@@ -215,7 +217,7 @@ fn few_tangents<V: Vector, const D: usize>(
     }
 }
 
-/// Pair by pair.
+/// All d tangents, pair by pair.
 #[inline(always)]
 fn many_tangents<V: Vector>(
     d: usize,

@@ -52,7 +52,7 @@ pub fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
                 u[row_of[j]] += reached - distance[j];
             }
         }
-        // Turn the path around.
+        // Augment along the path.
         let mut j = end;
         while previous[j] != FREE {
             row_of[j] = row_of[previous[j]];
@@ -90,7 +90,7 @@ mod tests {
         for n in 1..=7 {
             for seed in 0..30 {
                 let mut s = Stream::new(4, [n as u32, seed, 0]);
-                // Ties on purpose: small integers.
+                // Small integers, to produce ties.
                 let cost: Vec<f64> =
                     (0..n * n).map(|_| (s.below(6)) as f64 + f64::from(seed % 2) * s.uniform()).collect();
                 let sigma = assignment(&cost, n);

@@ -1,5 +1,16 @@
-//! Many chains of solves: problems of which each depends on the answer to the one before, as in the search for the
-//! nearest point of a curve. Chains know nothing of each other, so a device may answer all their present problems at once.
+//! Batches of divergence problems that depend on each other only within a query, as in the search for the point of a
+//! curve that is nearest to a measure.
+//!
+//! 1. Each query asks for its next problem (`ask`), receives the answer (`tell`) and repeats until it asks for
+//!    nothing.
+//! 2. The queries of a batch are independent, so a device can solve all their current problems at once.
+//! 3. The CPU backend divides the queries into at most 16 groups, one job per group. A group answers its queries one
+//!    after the other in one workspace, so the memory is that of at most 16 divergence workspaces.
+//! 4. A problem marked `near` is started at the potentials of the previous problem of its query (warm start). Any
+//!    other problem is started at the solution of a coarser one.
+//!
+//! One answer costs a solve of (x, y) and a solve of (x, x). A query that needs only OT_ε(x, y) saves the second
+//! solve. The answers to a query do not depend on the others.
 
 use super::divergence::precision::DivergenceWorkspace;
 use super::divergence::problem::{DivergenceProblem, Init};
@@ -10,17 +21,17 @@ use crate::error::Result;
 use crate::pool::for_each;
 use crate::simd::real::Real;
 
-/// What is to be solved next: (x, y) and (x, x).
+/// The next problem of a query: (x, y) and (x, x).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DivergenceQuery<'a, T> {
     pub x: &'a Points<T>,
     pub y: &'a Points<T>,
     pub epsilon: f64,
-    /// Near the one before of the same chain, of the same sizes.
+    /// The clouds are near those of the previous problem of the same query and have the same sizes.
     pub near: bool,
 }
 
-/// What was found.
+/// The answer to a [`DivergenceQuery`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer<'a, T> {
     /// OT_ε(x, y).
@@ -32,48 +43,49 @@ pub(crate) struct Answer<'a, T> {
     pub report: Report,
 }
 
-/// A chain of problems.
+/// A sequence of problems, each of which can depend on the answers before it.
 pub(crate) trait Query<T>: Send {
-    /// Of the next problem OT_ε(x, y) alone is wanted; the rest of the answer may be missing (NaN, no gradient).
+    /// Whether only OT_ε(x, y) of the next problem is needed. The rest of the answer can then be missing (NaN, no
+    /// gradient).
     fn cross_only(&self) -> bool {
         false
     }
 
-    /// The next problem; none at the end.
+    /// The next problem, or none at the end.
     fn ask(&mut self) -> Option<DivergenceQuery<'_, T>>;
 
-    /// Takes the answer to it.
+    /// Receives the answer to the last [`Query::ask`].
     fn tell(&mut self, answer: Answer<'_, T>);
 }
 
-/// Who solves. What a chain learns does not depend on the others. Both ways of solving end with
+/// A solver of queries. The answers to a query do not depend on the others. Both methods return
 /// [`Error::Cancelled`](crate::Error::Cancelled) once the token is set.
 pub(crate) trait DivergenceBackend<T>: Send {
-    /// Stops at this token from now on.
+    /// Sets the token that cancels all later work.
     fn cancel_by(&mut self, cancel: &Cancel);
 
-    /// The token, for work between solves.
+    /// The token, for the work between solves.
     fn cancel(&self) -> &Cancel;
 
-    /// Follows chains to their ends.
+    /// Answers all queries until each of them ends.
     fn run(&mut self, chains: &mut [&mut dyn Query<T>], settings: &Sinkhorn) -> Result<()>;
 
-    /// OT_ε(y, y) of every cloud and its ε.
+    /// OT_ε(y, y) for each pair of a cloud and its ε.
     fn self_terms(&mut self, clouds: &[(&Points<T>, f64)], settings: &Sinkhorn) -> Result<Vec<(f64, Report)>>;
 }
 
 impl<T> dyn DivergenceBackend<T> + '_ {
-    /// [`DivergenceBackend::run`] for chains of one kind.
+    /// [`DivergenceBackend::run`] for queries of one type.
     pub fn run_all<C: Query<T>>(&mut self, chains: &mut [C], settings: &Sinkhorn) -> Result<()> {
         let mut each: Vec<&mut dyn Query<T>> = chains.iter_mut().map(|c| c as _).collect();
         self.run(&mut each, settings)
     }
 }
 
-/// Chains are followed in at most this many groups, each with the memory of its solves.
+/// Largest number of groups of queries. Each group has its own workspace.
 const GROUPS: usize = 16;
 
-/// This engine, on the workers of the pool.
+/// The solver of this crate, on the workers of the pool.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuBackend<T> {
     memory: Vec<Memory<T>>,
@@ -87,7 +99,7 @@ struct Memory<T> {
 }
 
 impl<T: Real> CpuBackend<T> {
-    /// `work` on groups of items that share a memory.
+    /// Applies `work` to all items, in groups of items that share a workspace.
     fn over<I: Send>(&mut self, items: &mut [I], work: impl Fn(&mut Memory<T>, &mut I) + Sync) {
         let groups = items.len().min(GROUPS);
         if groups == 0 {

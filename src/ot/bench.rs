@@ -1,4 +1,4 @@
-//! What `benches/` times and users never call: the parts of a solve one by one.
+//! For `benches/` only: the parts of a solve, one by one.
 
 use super::kernel::cloud::Cloud;
 use super::kernel::tiles::Kind;
@@ -18,7 +18,7 @@ pub struct Parts<T> {
 }
 
 impl<T: Real> Parts<T> {
-    /// Stored tiles may take `memory` bytes.
+    /// The stored tiles can take `memory` bytes.
     pub fn new(x: &Points<T>, y: &Points<T>, epsilon: f64, memory: usize) -> Self {
         let (mut cx, mut cy) = (Cloud::default(), Cloud::default());
         let (centre, factor) = (mean(y), 1.0 / (epsilon * std::f64::consts::LN_2).sqrt());
@@ -33,7 +33,7 @@ impl<T: Real> Parts<T> {
         parts
     }
 
-    /// A full iteration in the log domain and one half more: 3 n m exponentials.
+    /// A full iteration in the log domain and another half: 3 n m exponentials.
     pub fn relax(&mut self) {
         self.problem.relax(Pair { isa: Isa::best(), x: &self.x, y: &self.y });
     }
@@ -43,7 +43,7 @@ impl<T: Real> Parts<T> {
         self.problem.build(Pair { isa: Isa::best(), x: &self.x, y: &self.y });
     }
 
-    /// One iteration over the tiles; the L1 error of the columns.
+    /// One iteration over the tiles. Returns the L1 error of the columns.
     pub fn sweep(&mut self) -> f64 {
         self.problem.sweep(Pair { isa: Isa::best(), x: &self.x, y: &self.y }, &self.beta, &mut self.r).error
     }

@@ -1,4 +1,4 @@
-//! How much entropy: the rule for ε.
+//! The choice of ε.
 
 use crate::error::{Error, Result};
 use crate::simd::real::Real;
@@ -15,11 +15,12 @@ pub enum Epsilon {
     /// `scale · E|y − y'|²` over two independent points of the target y, that is `2 · scale · Σ w |y − ȳ|²`.
     ///
     /// Floor: the variance of y counts as at least a hundredth of the variance of both clouds together, so that a
-    /// cloud in one place does not make ε zero; if both sit in the same place, ε = 1 (every ε gives the same answer).
-    /// What rounding makes of equal coordinates is no variance: along each axis, a standard deviation, and a distance of the
-    /// two means, of no more than [`Real::EPSILON`] times the largest coordinate counts as 0.
+    /// target with all points in one place does not give ε = 0. If both clouds are in the same place, ε = 1 (every ε
+    /// gives the same answer). Rounding errors of equal coordinates do not count as variance: along each axis, a
+    /// standard deviation or a distance of the two means of at most [`Real::EPSILON`] times the largest coordinate
+    /// counts as 0.
     Auto {
-        /// 0.01 is the paper's; its public code computes half of that.
+        /// The paper uses 0.01; its public code computes half of that.
         scale: f64,
     },
 }
@@ -30,7 +31,7 @@ impl Default for Epsilon {
     }
 }
 
-/// Share of the variance of both clouds below which the target's own does not count.
+/// Share of the variance of both clouds that is the lower bound of the variance of the target.
 pub(crate) const FLOOR: f64 = 0.01;
 
 impl Epsilon {
@@ -46,11 +47,11 @@ impl Epsilon {
         }
     }
 
-    /// An error if ε is so far above the mean squared distance that only rounding, about ε times the precision of `T`,
-    /// would be left of a divergence, or if squared distances or ε leave the range of `T`. Messages speak of `unit` times
-    /// the numbers.
+    /// An error if ε is so far above the mean squared distance that only rounding errors, about ε times the precision
+    /// of `T`, would be left of a divergence, or if squared distances or their ratio to ε leave the range of `T`. The
+    /// numbers in messages are multiplied by `unit`.
     pub(crate) fn check<T: Real>(epsilon: f64, squared: f64, unit: f64) -> Result<()> {
-        // Room for the largest of many distances.
+        // The factor leaves room for the largest of many distances.
         if !(squared.is_finite() && T::from_f64(1e4 * squared).to_f64().is_finite()) {
             let problem = format!("their squared distances leave the range of {}; divide all coordinates", T::NAME);
             return Err(Error::points("points", format!("{problem} by a common factor")));
@@ -79,7 +80,7 @@ impl Epsilon {
         Ok(())
     }
 
-    /// The value for a pair of clouds.
+    /// The value of ε for a pair of clouds.
     pub fn value<T: Real>(&self, x: &Points<T>, y: &Points<T>) -> f64 {
         match *self {
             Epsilon::Fixed(value) => value,
@@ -91,8 +92,8 @@ impl Epsilon {
     }
 }
 
-/// Twice the variance of both clouds together, that is E|z − z'|² over two points z, z' of either. What is no more than rounding
-/// of the coordinates counts as 0.
+/// Twice the variance of both clouds together, that is E|z − z'|² over two points z, z' of either. Variances and
+/// distances within the rounding of the coordinates count as 0.
 pub(crate) fn both<T: Real>(x: &Points<T>, y: &Points<T>) -> f64 {
     let gap = |(a, b): (Axis, Axis)| a.above_rounding(b.above_rounding((a.mean - b.mean).powi(2)));
     let gap: f64 = axes(x).zip(axes(y)).map(gap).sum();
@@ -111,17 +112,17 @@ mod tests {
     fn rule_floor_and_scale() {
         // E|y − y'|² of {0, 2} is 2.
         assert!((auto(&[5.0], &[0.0, 2.0]) - 0.02).abs() < 1e-15);
-        // A target in one place: variance of both is 0.25 · 16 = 4.
+        // A target in one place: the variance of both is 0.25 · 16 = 4.
         assert!((auto(&[4.0], &[0.0]) - 0.02 * 0.01 * 4.0).abs() < 1e-15);
         assert_eq!(auto(&[3.0], &[3.0]), 1.0);
-        // One place, up to rounding: in one cloud or two, of any size.
+        // All points in one place, up to rounding, in one cloud or two of any size.
         for at in [0.1, 1e-30, 1e8] {
             for (n, m) in [(1, 1), (7, 7), (1000, 3), (1, 99_999)] {
                 assert_eq!(auto(&vec![at; n], &vec![at; m]), 1.0, "{at} {n} {m}");
             }
             let nearly = [at, at * (1.0 + f64::EPSILON)];
             assert_eq!((auto(&nearly, &[at]), auto(&[at], &nearly)), (1.0, 1.0));
-            // A target in one place beside a cloud: the floor. Two neighbours that are told apart: the rule.
+            // A target in one place with a spread cloud: the floor. Two nearby points that are distinct: the rule.
             assert!((auto(&[0.0, 4.0], &vec![2.0; 1000]) - 0.02 * 0.01 * 0.5 * 4.0).abs() < 1e-15);
             let apart = [at, at * (1.0 + 64.0 * f64::EPSILON)];
             assert!((auto(&apart, &apart) / (0.02 * (0.5 * (apart[1] - at)).powi(2)) - 1.0).abs() < 1e-3);

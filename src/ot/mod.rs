@@ -4,12 +4,18 @@
 //! `S_ε(x, y) = OT_ε(x, y) − ½ OT_ε(x, x) − ½ OT_ε(y, y)`, which tends to `W₂²` as ε → 0. Dual potentials:
 //! `P_ij = a_i b_j exp((f_i + g_j − C_ij)/ε)`.
 //!
-//! The algorithm: both clouds in k-d order; potentials of a problem eight times coarser as a start; the kernel of the
-//! absorbed potentials stored as tiles, those that cannot matter left out; one fused sweep over them an iteration;
-//! Anderson mixing of the column potential under a safeguard. Above a memory limit the same iteration is streamed.
-//! A solve whose error does not halve for long starts anew from a large ε that falls in steps of about 3 (annealing); its iterations
-//! count like all others. Clouds in f32 whose exponents leave f32 no digits are solved in f64. With one point on a side the
-//! plan is a ⊗ b, and there is nothing to iterate.
+//! The algorithm of one problem:
+//!
+//! 1. Both clouds are sorted in k-d order.
+//! 2. The potentials of a problem with an eighth of the points give the start.
+//! 3. The kernel of the absorbed potentials is stored in tiles; negligible tiles are omitted.
+//! 4. One iteration is one fused sweep over the tiles. Above a memory limit the tiles are recomputed in each sweep.
+//! 5. Anderson mixing with a safeguard accelerates the column potential.
+//! 6. If the error stagnates, the solve restarts at a large ε that is reduced by factors of about 3 (annealing). If
+//!    it stagnates again and the clouds are small, Newton steps follow. All these iterations are counted.
+//!
+//! A problem in f32 whose exponents exceed the precision of f32 is solved in f64. With one point on a side the plan
+//! is a ⊗ b and no iteration is needed.
 
 mod assignment;
 mod batch;

@@ -1,4 +1,4 @@
-//! Point clouds as the solver takes them: borrowed rows and weights.
+//! Weighted point clouds in the precision of the solver.
 
 use crate::error::{Error, Result};
 use crate::measure::{Measure, check_points, normalise_weights};
@@ -22,19 +22,21 @@ pub struct Points<T> {
 }
 
 impl<T: Real> Points<T> {
-    /// Equal weights.
+    /// A cloud with equal weights.
     ///
     /// # Errors
-    /// [`Error::Points`] for no point, a length that is no multiple of `dim`, or a coordinate that is not finite.
+    /// [`Error::Points`] if there is no point, if the length is not a multiple of `dim`, or if a coordinate is not
+    /// finite.
     pub fn uniform(coords: &[T], dim: usize) -> Result<Self> {
         let n = check_points("points", &widen(coords), dim)?;
         Ok(Points { coords: coords.to_vec(), weights: vec![T::from_f64(1.0 / n as f64); n], dim })
     }
 
-    /// Weights of any positive sum; they are normalised in f64.
+    /// A cloud with weights of any positive sum, which are normalised in f64.
     ///
     /// # Errors
-    /// As [`Points::uniform`], and [`Error::Weights`] for a wrong length, a negative or non-finite weight, or all 0.
+    /// As [`Points::uniform`], and [`Error::Weights`] for a wrong length, a negative or non-finite weight, or weights
+    /// that are all 0.
     pub fn weighted(coords: &[T], dim: usize, weights: &[T]) -> Result<Self> {
         let n = check_points("points", &widen(coords), dim)?;
         let mut w = widen(weights);
@@ -67,24 +69,24 @@ impl<T: Real> Points<T> {
         self.dim
     }
 
-    /// `n` points of equal weight for the engine to write into.
+    /// A buffer of `n` points of equal weight.
     pub(crate) fn buffer(n: usize, dim: usize) -> Self {
         Points { coords: vec![T::ZERO; n * dim], weights: vec![T::from_f64(1.0 / n as f64); n], dim }
     }
 
-    /// The same points with their mean moved to 0, and the mean: the cost of every plan splits into that of the means and that of
-    /// centred clouds.
+    /// The same points shifted to mean 0, and the mean. The cost of every plan is that between the centred clouds
+    /// plus the squared distance of the means.
     pub(crate) fn centred(&self) -> (Self, Vec<f64>) {
         let mut mean = vec![0.0; self.dim];
         mean_into(self, &mut mean);
-        // Weights are rounded; their sum is not quite 1.
+        // Weights are rounded, so their sum is not exactly 1.
         let total: f64 = self.weights.iter().map(|w| w.to_f64()).sum();
         mean.iter_mut().for_each(|m| *m /= total);
         let centred = self.coords.iter().enumerate().map(|(k, v)| T::from_f64(v.to_f64() - mean[k % self.dim]));
         (Points { coords: centred.collect(), weights: self.weights.clone(), dim: self.dim }, mean)
     }
 
-    /// At most `n` points spread evenly over the list, with their weights.
+    /// At most `n` points, evenly spaced in the list, with their weights normalised.
     pub(crate) fn thinned(&self, n: usize) -> Self {
         if self.len() <= n {
             return self.clone();
@@ -101,7 +103,7 @@ impl<T: Real> Points<T> {
         Points { coords, weights: cast(&weights), dim }
     }
 
-    /// The points of some rows with the weights that they have here.
+    /// The points of some rows, with their weights not normalised.
     pub(crate) fn rows(&self, rows: &[u32]) -> Self {
         let row = |&i: &u32| &self.coords[i as usize * self.dim..(i as usize + 1) * self.dim];
         let coords = rows.iter().flat_map(row).copied().collect();
@@ -113,7 +115,7 @@ impl<T: Real> Points<T> {
         &mut self.coords
     }
 
-    /// Checked input moved and scaled: (y − centre) / scale.
+    /// Checked input, shifted and scaled: (y − centre) / scale.
     pub(crate) fn normalised(measure: &Measure, centre: &[f64], scale: f64) -> Self {
         let d = measure.dim();
         let coords =
@@ -123,7 +125,7 @@ impl<T: Real> Points<T> {
 }
 
 impl Points<f64> {
-    /// Takes those of another precision, with weights whose sum is 1 in this one.
+    /// Copies a cloud of another precision and normalises the weights in f64.
     pub(crate) fn widen<T: Real>(&mut self, from: &Points<T>) {
         self.dim = from.dim;
         self.coords.clear();
@@ -148,7 +150,7 @@ impl<T: Real> TryFrom<&Measure> for Points<T> {
     }
 }
 
-/// The mean Σ w y, in f64, into d numbers.
+/// The mean Σ w y in f64, written to d numbers.
 pub(crate) fn mean_into<T: Real>(points: &Points<T>, mean: &mut [f64]) {
     mean.fill(0.0);
     for (row, w) in points.coords.chunks_exact(points.dim).zip(&points.weights) {
@@ -163,8 +165,9 @@ pub fn variance<T: Real>(points: &Points<T>) -> f64 {
     axes(points).map(|axis| axis.variance).sum()
 }
 
-/// [`variance`] of the axes along which the points differ by more than rounding of their coordinates: an axis whose standard
-/// deviation is no more than [`Real::EPSILON`] times its largest coordinate counts as constant. 0 for points in one place.
+/// [`variance`] over the axes along which the points differ by more than the rounding of their coordinates. An axis
+/// whose standard deviation is at most [`Real::EPSILON`] times its largest coordinate counts as constant. 0 for
+/// points in one place.
 ///
 /// # Example
 /// ```
@@ -179,24 +182,24 @@ pub fn variance_above_rounding<T: Real>(points: &Points<T>) -> f64 {
     axes(points).map(|axis| axis.above_rounding(axis.variance)).sum()
 }
 
-/// A coordinate over all points, in f64.
+/// Statistics of one coordinate over all points, in f64.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Axis {
     pub mean: f64,
     pub variance: f64,
-    /// Square of what rounding makes of the largest coordinate.
+    /// Square of the rounding error of the largest coordinate.
     pub rounding: f64,
 }
 
 impl Axis {
-    /// A square along this axis, or 0 if it may be rounding alone.
+    /// A square along this axis, or 0 if rounding can explain it.
     pub fn above_rounding(&self, square: f64) -> f64 {
-        // Beyond the range is above.
+        // An infinite square or NaN is kept.
         if square > self.rounding || !square.is_finite() { square } else { 0.0 }
     }
 }
 
-/// Every coordinate. A few at a time, with no memory for all.
+/// The statistics of every coordinate, a few at a time, so that no memory is allocated.
 pub(crate) fn axes<T: Real>(points: &Points<T>) -> impl Iterator<Item = Axis> {
     const RUN: usize = 8;
     let d = points.dim;
@@ -222,7 +225,7 @@ pub(crate) fn axes<T: Real>(points: &Points<T>) -> impl Iterator<Item = Axis> {
             }
         }
         for (axis, rest) in found.iter_mut().zip(rest) {
-            // The mean is rounded, and weights in f32 have a sum of nearly 1.
+            // The mean is rounded, and weights in f32 have a sum that is only close to 1.
             if axis.variance.is_finite() {
                 axis.variance = (axis.variance - rest * rest / mass).max(0.0);
             }

@@ -1,23 +1,25 @@
-//! How a solve is done, and what it reports.
+//! Settings and report of a solve.
 
 use super::epsilon::Epsilon;
 use crate::error::{Error, Result};
 use crate::status::Status;
 
-/// How a Sinkhorn solve is done.
+/// Settings of a Sinkhorn solve.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sinkhorn {
     /// Regularisation.
     pub epsilon: Epsilon,
-    /// L1 error of the column marginal at which a solve ends. The relative error of the gradient is 1 to 6 times it, and below a
-    /// tenth where the gradient nearly vanishes: there solves are taken on until it is, or to rounding. The error of the value is
-    /// of its square. In f32 nothing below about 1e-6 can be reached.
+    /// L1 error of the column marginal at which a solve ends. The relative error of the gradient is 1 to 6 times the
+    /// tolerance. Where the gradient nearly vanishes, solves are continued until its relative error is below a tenth
+    /// or reaches the rounding errors. The error of the value is of the order of the tolerance squared. In f32 a
+    /// tolerance below about 1e-6 cannot be reached.
     pub tolerance: f64,
-    /// Iterations (both half-updates) of each of the three problems after which a solve ends all the same.
+    /// Largest number of iterations (of two half-updates each) in each of the three problems.
     pub max_iterations: usize,
-    /// Bytes that the stored kernel of each of the three problems may take, of which only what matters is stored. From
-    /// eight dimensions on squared distances are kept, too, if all of both fit. Beyond that its blocks are computed anew in each iteration: memory linear in n + m. With 0 nothing is left out either, and
+    /// Memory limit of the stored kernel of each of the three problems, in bytes; negligible entries are not stored.
+    /// From eight dimensions on, squared distances are also kept if they and all entries fit. If the kernel does not
+    /// fit, its blocks are recomputed in each iteration, with memory linear in n + m. With 0, no entry is omitted and
     /// every iteration runs in the log domain: the slow reference.
     pub kernel_memory: usize,
 }
@@ -46,11 +48,11 @@ impl Sinkhorn {
     }
 }
 
-/// What a solve reached.
+/// The result of a solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
-    /// How it ended.
+    /// How the solve ended.
     pub status: Status,
     /// Iterations done.
     pub iterations: usize,
@@ -59,12 +61,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Both converged, at the larger error and count.
+    /// The worse of two reports: the worse status, the larger count and the larger error.
     pub(crate) fn and(self, other: Report) -> Report {
         Report {
             status: self.status.max(other.status),
             iterations: self.iterations.max(other.iterations),
-            // The larger one; NaN wins.
+            // The larger error; NaN counts as the largest.
             marginal_error: if self.marginal_error <= other.marginal_error {
                 other.marginal_error
             } else if other.marginal_error.is_nan() {

@@ -1,6 +1,6 @@
 //! The addresses of all random streams. No two streams of one seed share an address.
 
-/// What a stream is for, and which of its kind it is.
+/// The purpose of a stream and its index within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamId {
     /// A stream of the caller.
@@ -8,7 +8,7 @@ pub(crate) enum StreamId {
     /// Points on the faces of a mesh.
     #[cfg(feature = "io")]
     MeshSurface,
-    /// x ~ ρ of a training step, from a row of the batch on.
+    /// x ~ ρ of a training step, starting at a row of the batch.
     StepReference { run: u32, step: u32, row: u32 },
     /// y ~ ν of a training step, for the measure of this key.
     StepMeasure { run: u32, step: u32, key: u32 },
@@ -34,11 +34,11 @@ pub(crate) enum StreamId {
     MeetingReference { run: u32, step: u32 },
     /// x ~ ρ on which the states of a training are compared.
     EvaluationReference,
-    /// Representatives of the measure of this key, for the same.
+    /// Representatives of the measure of this key for the same comparison.
     EvaluationMeasure { key: u32 },
-    /// Samples Y of the measure of this key, for what a component explains.
+    /// Samples Y of the measure of this key for the explained share of a component.
     ExcessMeasure { key: u32 },
-    /// Samples X that meet them.
+    /// Samples X that are compared with them.
     ExcessReference { key: u32 },
     /// Representatives of every measure in a projection.
     ProjectionMeasure,
@@ -48,17 +48,17 @@ pub(crate) enum StreamId {
     FinalReference,
     /// x ~ ρ of the search for the best single point.
     SinglePointReference,
-    /// x ~ ρ of the errors of times.
+    /// x ~ ρ for the standard errors of the times.
     TimeErrorReference,
-    /// The halves in which a sample is cut for the errors of times.
+    /// The halves into which a sample is split for the standard errors of the times.
     TimeErrorSplit { split: u32 },
     /// The first Lanczos vector.
     LanczosStart,
     /// The measures of a sample of Gaussians.
     GaussianSample,
-    /// Random starts of the search for a component of Gaussians: `earlier` components through a point, or any geodesic.
+    /// Random starts of the search for a component of Gaussians.
     GaussianStart { search: GaussianSearch, k: u32 },
-    /// The first vectors of an iteration for principal directions.
+    /// The start vectors of the iteration for principal directions.
     PrincipalDirections,
 }
 
@@ -67,9 +67,9 @@ pub(crate) enum StreamId {
 pub(crate) enum GaussianSearch {
     /// The first component.
     First,
-    /// The second, which meets the first at a right angle.
+    /// The second component, which meets the first orthogonally.
     Second,
-    /// A later one, with so many before it.
+    /// A later component, with this number of earlier ones.
     Later(u32),
 }
 
@@ -122,7 +122,8 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// Every variant at small indices. The match has no arm for all others: a new variant does not compile without a line here.
+    /// Every variant at small indices. The match has no wildcard arm, so a new variant does not compile without a
+    /// line here.
     fn all() -> Vec<StreamId> {
         use StreamId::*;
         let small: Vec<[u32; 3]> = (0..343).map(|i| [i % 7, i / 7 % 7, i / 49]).collect();
@@ -170,7 +171,7 @@ mod tests {
                 };
             }
         }
-        // Gaussians share a family with fits of clouds whose runs go further.
+        // Gaussians share families with fits of clouds, whose runs can reach the index of the Gaussians.
         #[cfg(feature = "io")]
         ids.push(MeshSurface);
         ids.extend([RandomStart { run: 0x6A }, EpochOrder { run: 0x6A, epoch: 0 }, StepVisits { run: 0x6A, step: 0 }]);

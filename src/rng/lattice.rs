@@ -1,17 +1,18 @@
-//! Evenly spread normals: a randomly shifted lattice through the quantile function.
+//! Evenly distributed normals: a randomly shifted lattice, mapped by the quantile function.
 
 use super::stream::Stream;
 use crate::simd::real::Real;
 
-/// Rows `first ..` of a randomly shifted lattice of standard normals, as many as fill `out` (rows × d): each row has the
-/// law N(0, I), but together they cover it far more evenly than independent draws, best if their number is a power of
-/// two. In more than [`LATTICE`] dimensions lattices of a few hundred points are not even; the rows are then independent.
+/// Rows `first ..` of a randomly shifted lattice of standard normals, as many as fill `out` (rows × d). Each row has
+/// the law N(0, I), but together the rows are distributed much more evenly than independent draws, most evenly if
+/// their number is a power of two. In more than [`LATTICE`] dimensions lattices of a few hundred points are not even,
+/// and the rows are independent.
 ///
 /// The lattice sequence in base 2 of Cools, Kuo and Nuyens, "Constructing embedded lattice rules for multivariate
 /// integration" (SIAM J. Sci. Comput. 28, 2006), under a shift modulo 1 from `stream` (Cranley and Patterson, 1976).
 pub fn lattice_normals<T: Real>(stream: &mut Stream, first: usize, d: usize, out: &mut [T]) {
     if d > LATTICE {
-        // Each row at a place of its own in the stream, four normals a block.
+        // Each row has its own position in the stream, with four normals per block.
         for (i, row) in out.chunks_exact_mut(d).enumerate() {
             let mut own = stream.at_block(((first + i) * d.div_ceil(4)) as u32);
             row.iter_mut().for_each(|x| *x = T::from_f64(own.normal()));
@@ -21,14 +22,14 @@ pub fn lattice_normals<T: Real>(stream: &mut Stream, first: usize, d: usize, out
     for (k, generator) in GENERATORS.into_iter().enumerate().take(d) {
         let shift = stream.next_u32();
         for (i, x) in out.iter_mut().skip(k).step_by(d).enumerate() {
-            // Multiples of the generator, by points in bit-reversed order, modulo 1 = 2³².
+            // Multiples of the generator modulo 1 = 2³², with the points in bit-reversed order.
             let u = ((first + i) as u32).reverse_bits().wrapping_mul(generator).wrapping_add(shift);
             *x = T::from_f64(normal_quantile((f64::from(u) + 0.5) * 2f64.powi(-32)));
         }
     }
 }
 
-/// Dimensions up to which [`lattice_normals`] is a lattice.
+/// Largest dimension in which [`lattice_normals`] is a lattice.
 pub const LATTICE: usize = 8;
 const GENERATORS: [u32; LATTICE] = [1, 182_667, 469_891, 498_753, 110_745, 446_247, 250_185, 118_627];
 

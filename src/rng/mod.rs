@@ -1,4 +1,4 @@
-//! Random numbers: counter-based streams with an address each, and evenly spread normals.
+//! Random numbers: counter-based streams, each with an address, and evenly distributed normals.
 
 mod address;
 mod lattice;

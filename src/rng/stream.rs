@@ -1,13 +1,14 @@
 //! Random numbers as a pure function of (seed, address, position).
 //!
-//! There is no state to save: a run that is resumed at step s draws what the uninterrupted run draws at step s, and
-//! threads or devices can draw different parts of a stream without talking to each other.
+//! There is no state to save: a run that is resumed at step s draws the same numbers as the uninterrupted run at step
+//! s, and threads or devices can draw different parts of a stream without communication.
 
 use super::address::StreamId;
 use super::philox::philox;
 use std::convert::Infallible;
 
-/// One stream of random words. It is a [`rand::Rng`], so `rand`'s sequences and `rand_distr`'s laws draw from it.
+/// One stream of random words. It is a [`rand::Rng`], so it works with the sequences of `rand` and the laws of
+/// `rand_distr`.
 ///
 /// # Example
 /// ```
@@ -28,8 +29,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream of the caller: its own for every seed and indices, apart from all streams that the crate draws from. The first
-    /// index is below 2^24.
+    /// A stream for the caller, different for every seed and every set of indices, and different from all streams
+    /// that the crate uses. The first index must be below 2^24.
     pub fn new(seed: u64, indices: [u32; 3]) -> Self {
         Self::at(seed, StreamId::Caller(indices))
     }
@@ -42,7 +43,7 @@ impl Stream {
         Stream { key, counter: [0, tag, indices[1], indices[2]], block: [0; 4], used: 4, spare: None }
     }
 
-    /// The same stream from another block of four words on.
+    /// The same stream, starting at another block of four words.
     pub(crate) fn at_block(&self, block: u32) -> Self {
         let [_, tag, second, third] = self.counter;
         Stream { counter: [block, tag, second, third], used: 4, spare: None, ..*self }
@@ -59,7 +60,7 @@ impl Stream {
         self.block[self.used - 1]
     }
 
-    /// Uniform on the open interval (0, 1), in steps of 2⁻³².
+    /// Uniform on the open interval (0, 1), with spacing 2⁻³².
     pub fn uniform(&mut self) -> f64 {
         (f64::from(self.next_u32()) + 0.5) * 2f64.powi(-32)
     }
@@ -81,13 +82,14 @@ impl Stream {
         radius * cos
     }
 
-    /// An index with probability proportional to the steps of `cumulative`, a non-decreasing sequence of positive end.
+    /// An index with probability proportional to the increments of `cumulative`, a non-decreasing sequence with a
+    /// positive end.
     pub fn weighted(&mut self, cumulative: &[f64]) -> usize {
         let target = self.uniform() * cumulative.last().copied().unwrap_or(0.0);
         cumulative.partition_point(|&c| c <= target).min(cumulative.len() - 1)
     }
 
-    /// Moves a uniformly random choice of `k` entries, in random order, to the front.
+    /// Moves a uniformly random selection of `k` entries, in random order, to the front.
     pub fn shuffle_front<T>(&mut self, items: &mut [T], k: usize) {
         for i in 0..k.min(items.len().saturating_sub(1)) {
             let j = i + self.below(items.len() - i);

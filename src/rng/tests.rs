@@ -48,7 +48,7 @@ fn normal_quantiles() {
     }
 }
 
-/// A quarter of the errors of independent draws in means and variances, three quarters in covariances.
+/// The errors are a quarter of those of independent draws in means and variances, and three quarters in covariances.
 #[test]
 fn lattices_are_even() {
     let n = 512;
@@ -73,8 +73,7 @@ fn lattices_are_even() {
     }
 }
 
-/// Below and above the dimension where lattices end: parts are those of the whole, and every index of the stream
-/// counts.
+/// For dimensions with and without a lattice: parts equal those of the whole, and every index of the stream matters.
 #[test]
 fn lattices_in_parts_and_of_other_streams() {
     for d in [1, 3, 8, 9, 20] {

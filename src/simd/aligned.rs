@@ -1,13 +1,13 @@
-//! Memory for arrays that vectors run over.
+//! Aligned memory for arrays that are processed in vectors.
 
 use super::real::Real;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of a line of the cache, and of the widest register.
+/// Bytes of a cache line, and of the widest register.
 const LINE: usize = 64;
 
-/// A vector of numbers that begins at a line of the cache: a wide register loaded from elsewhere touches two lines. What it
-/// holds after a change of length is not said.
+/// A vector of numbers that begins at a cache line. A wide register loaded from an unaligned address touches two
+/// lines. The content after a change of length is unspecified.
 #[derive(Debug)]
 pub(crate) struct Aligned<T> {
     memory: Vec<T>,
@@ -29,14 +29,14 @@ impl<T: Real> Aligned<T> {
         zeros
     }
 
-    /// Becomes `len` zeros.
+    /// Sets the length to `len` and all entries to 0.
     pub fn zero(&mut self, len: usize) {
         self.set_len(len);
         self.fill(T::ZERO);
     }
 
-    /// Allocates only for more than ever before; then all is 0, and pages that are never written cost nothing (as they
-    /// would if the allocator were asked for the alignment).
+    /// Allocates only if `len` exceeds all previous lengths. All entries are then 0, and pages that are never written
+    /// cost nothing. (With an aligned allocation they would cost.)
     pub fn set_len(&mut self, len: usize) {
         if self.first + len > self.memory.len() {
             self.memory = vec![T::ZERO; len + LINE / size_of::<T>()];
@@ -55,7 +55,7 @@ impl<T: Clone> Clone for Aligned<T> {
     }
 }
 
-/// Place of the first number at a line.
+/// Index of the first entry at a cache line.
 fn first_line<T>(memory: &[T]) -> usize {
     let off = memory.as_ptr().addr() % LINE;
     if memory.is_empty() { 0 } else { (LINE - off) % LINE / size_of::<T>() }
@@ -92,7 +92,7 @@ mod tests {
                 all.push(a);
             }
             assert!(all.iter().filter(|a| !a.is_empty()).all(|a| a.as_ptr().addr() % LINE == 0));
-            // Less, and as much again, in the same memory.
+            // Shrink and grow again within the same memory.
             let a = &mut all[10];
             let kept = a.as_ptr();
             a.set_len(3);

@@ -1,4 +1,4 @@
-//! The two precisions on this CPU: their vector types, and their matrix product (faer's, one thread).
+//! The two precisions on this CPU: their vector types and their matrix product (that of faer, on one thread).
 
 use super::Lanes;
 use super::real::{Engine, View, Write};

@@ -1,8 +1,8 @@
-//! The instruction set of the CPU, and functions compiled for each.
+//! The instruction set of the CPU, and functions that are compiled for each.
 
 use std::fmt;
 
-/// Columns of a tile and the unit to which slices are padded: a multiple of every vector's lanes.
+/// Number of columns of a tile, to which slices are padded: a multiple of the number of lanes of every vector.
 pub(crate) const TILE: usize = 16;
 
 /// `n` rounded up to whole tiles.
@@ -10,7 +10,7 @@ pub(crate) fn padded(n: usize) -> usize {
     n.next_multiple_of(TILE)
 }
 
-/// Proof that the CPU has an instruction set: safe code can only get one from [`Isa::best`] or [`Isa::available`].
+/// Proof that the CPU has an instruction set: safe code can obtain one only from [`Isa::best`] or [`Isa::available`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Isa(Kind);
 
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
 }
 
 impl Isa {
-    /// Every instruction set that this CPU has, the best last.
+    /// All instruction sets of this CPU, the best last.
     pub fn available() -> Vec<Isa> {
         #[allow(unused_mut)]
         let mut all = vec![Isa(Kind::Portable)];
@@ -72,7 +72,7 @@ impl fmt::Debug for Isa {
     }
 }
 
-/// Makes functions `name<T: Real>(isa, arguments)` of bodies `body<V: Vector>(arguments)`.
+/// Defines functions `name<T: Real>(isa, arguments)` from bodies `body<V: Vector>(arguments)`.
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;)*) => { $(
         $(#[$doc])*

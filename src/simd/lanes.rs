@@ -1,10 +1,10 @@
-//! Vectors as plain arrays: the portable instance, and NEON's, which is the same code with fused multiply-adds (four
-//! lanes are one register there).
+//! Vectors as plain arrays: the portable instance and that of NEON. The NEON instance is the same code with fused
+//! multiply-adds; four lanes are one register there.
 
 use super::real::Real;
 use super::{Vector, math};
 
-/// Four lanes. `FMA` says that `mul_add` is one instruction; without it the library call would cost dozens.
+/// Four lanes. `FMA` states that `mul_add` is one instruction. Without it, the library call would cost dozens.
 #[derive(Clone, Copy)]
 pub struct Lanes<T, const FMA: bool>([T; 4]);
 
@@ -115,7 +115,7 @@ impl<T: Real, const FMA: bool> std::fmt::Debug for Lanes<T, FMA> {
 mod tests {
     use super::*;
 
-    /// What [`Vector`] promises, lane by lane, on four lanes of either kind.
+    /// The contract of [`Vector`], lane by lane, for both kinds of lanes.
     fn operations<V: Vector>() {
         let f = |v: f64| V::Scalar::from_f64(v);
         let nan = f64::NAN;
@@ -135,7 +135,7 @@ mod tests {
         same(va.mul(vb), [-4.5, -0.5, 0.0, nan]);
         same(va.div(vb), [-0.5, -8.0, nan, nan]);
         same(va.mul_add(vb, V::splat(f(10.0))), [5.5, 9.5, 10.0, nan]);
-        // The second operand where one is NaN.
+        // The result is the second operand if one is NaN.
         same(va.max(vb), [1.5, 0.25, 0.0, 7.0]);
         same(vb.max(va), [1.5, 0.25, 0.0, nan]);
         same(va.min(vb), [-3.0, -2.0, 0.0, 7.0]);
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(x.mul_add(x, Lanes::splat(-1.0)).0, [(1.0 + f32::EPSILON).mul_add(1.0 + f32::EPSILON, -1.0); 4]);
     }
 
-    /// NEON's code path on this CPU: 2^x and log₂ x within the bounds of [`math`], and special values.
+    /// The code path of NEON on this CPU: 2^x and log₂ x within the bounds of [`math`], and special values.
     fn functions<T: math::Math>(exp_bound: f64, log_bound: f64)
     where
         Lanes<T, true>: Vector<Scalar = T>,

@@ -62,7 +62,7 @@ impl Math for f64 {
 #[inline(always)]
 pub(super) fn exp2<V: Vector<Scalar: Math>>(t: V) -> V {
     let lowest = V::splat(V::Scalar::LOWEST);
-    // The operand that may be NaN stands second: see `Vector`.
+    // The operand that can be NaN is the second: see `Vector`.
     let clamped = V::splat(V::Scalar::HIGHEST).min(lowest.max(t));
     let round = V::splat(V::Scalar::ROUND);
     let shifted = clamped.add(round);
@@ -86,7 +86,7 @@ pub(super) fn log2<V: Vector<Scalar: Math>>(x: V) -> V {
     for k in (0..V::Scalar::TERMS - 1).rev() {
         p = p.mul_add(q, coefficient(k));
     }
-    // x − x is 0, or NaN where x is not finite.
+    // x − x is 0, or NaN if x is not finite.
     let value = t.mul_add(p, e).add(x.sub(x));
     let lowest = V::splat(V::Scalar::from_f64(V::Scalar::LOWEST.to_f64().exp2() * (1.0 - V::Scalar::EPSILON.to_f64())));
     V::select_le(x, lowest, V::splat(V::Scalar::from_f64(f64::NEG_INFINITY)), value)
@@ -107,7 +107,7 @@ mod tests {
         let mut e = grid.clone();
         slices::exp2_in_place(isa, &mut e);
         let exp = grid.iter().zip(&e).map(|(t, e)| (e.to_f64() / t.to_f64().exp2() - 1.0).abs()).fold(0.0, f64::max);
-        // Points spread over all binades and, densely, around 1 where the logarithm vanishes.
+        // Points spread over all binades and, densely, around 1, where the logarithm vanishes.
         let mut x: Vec<T> = e.iter().copied().filter(|v| v.to_f64() > T::LOWEST.to_f64().exp2()).collect();
         x.extend((0..n).map(|k| T::from_f64(0.5 + 1.5 * k as f64 / n as f64)));
         x.truncate(x.len() / TILE * TILE);

@@ -1,8 +1,8 @@
-//! One body per operation, several instruction sets.
+//! One body per operation, compiled for several instruction sets.
 //!
-//! A body is written once over [`Vector`] and must be `#[inline(always)]`; `dispatch!` makes of it a function that
-//! takes an [`Isa`] and enters the body compiled for that instruction set. Plain lane arrays left to the optimiser
-//! were tried first: LLVM's superword pass turned them into shuffles, 4 to 8 times slower, hence explicit vectors.
+//! A body is written once over [`Vector`] and must be `#[inline(always)]`. `dispatch!` defines from it a function
+//! that takes an [`Isa`] and enters the body compiled for that instruction set. Plain arrays of lanes were tried
+//! first: LLVM's superword pass turned them into shuffles, 4 to 8 times slower. The vectors are therefore explicit.
 
 pub(crate) mod aligned;
 mod engine;

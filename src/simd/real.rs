@@ -1,5 +1,5 @@
-//! The two precisions of the engine, and what it needs of them: vectors and the matrix product. `Real` is sealed: its supertrait
-//! `Engine` cannot be named outside.
+//! The two precisions of the crate and their operations: vectors and the matrix product. `Real` is sealed: its
+//! supertrait `Engine` cannot be named outside the crate.
 
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -29,7 +29,7 @@ pub trait Real:
 {
     /// `"f32"` or `"f64"`.
     const NAME: &'static str;
-    /// Distance from 1 to the next number.
+    /// Distance from 1 to the next larger number.
     const EPSILON: Self;
     /// 0.
     const ZERO: Self;
@@ -37,29 +37,29 @@ pub trait Real:
     const ONE: Self;
     /// Rounds to this precision.
     fn from_f64(value: f64) -> Self;
-    /// Exact.
+    /// Converts exactly.
     fn to_f64(self) -> f64;
     /// Absolute value.
     fn abs(self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
-    /// Neither infinite nor NaN.
+    /// Whether the number is neither infinite nor NaN.
     fn is_finite(self) -> bool;
 }
 
-/// A vector register, or an array that stands for one. Every operation used, and no other; the
-/// implementations are in `crate::simd`.
+/// A vector register, or an array in its place, with exactly the operations that are used. The implementations are in
+/// `crate::simd`.
 ///
-/// `max` and `min` return the second operand where one is NaN, so put the operand that may be NaN second.
+/// `max` and `min` return the second operand if one is NaN, so the operand that can be NaN must be the second.
 pub trait Vector: Copy {
     /// Type of a lane.
     type Scalar: Real;
     /// Number of lanes; divides the width of a tile, 16.
     const LANES: usize;
     fn splat(value: Self::Scalar) -> Self;
-    /// The first `LANES` entries.
+    /// Loads the first `LANES` entries.
     fn load(from: &[Self::Scalar]) -> Self;
-    /// Into the first `LANES` entries.
+    /// Stores to the first `LANES` entries.
     fn store(self, to: &mut [Self::Scalar]);
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
@@ -67,11 +67,11 @@ pub trait Vector: Copy {
     fn div(self, other: Self) -> Self;
     fn max(self, other: Self) -> Self;
     fn min(self, other: Self) -> Self;
-    /// `self * factor + addend`, rounded once where the CPU can.
+    /// `self * factor + addend`, rounded once if the CPU supports it.
     fn mul_add(self, factor: Self, addend: Self) -> Self;
-    /// Lane by lane: `yes` where `a <= b`, `no` elsewhere and where one is NaN.
+    /// Lane by lane: `yes` if `a <= b`, and `no` otherwise, also if one is NaN.
     fn select_le(a: Self, b: Self, yes: Self, no: Self) -> Self;
-    /// Some lane of `self` is at least the same lane of `other`.
+    /// Whether some lane of `self` is at least the same lane of `other`.
     fn any_ge(self, other: Self) -> bool;
     /// Sum of the lanes in a fixed order.
     fn sum(self) -> Self::Scalar;
@@ -85,12 +85,12 @@ pub trait Vector: Copy {
     fn log2(self) -> Self;
 }
 
-/// How a matrix product treats what its destination holds.
+/// How a matrix product uses its destination.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Write {
     /// Overwrite.
     Replace,
-    /// Add to it.
+    /// Add to the destination.
     Add,
 }
 
@@ -104,19 +104,18 @@ pub struct View<'a, T> {
 }
 
 impl<'a, T> View<'a, T> {
-    /// `data` as rows × cols, row-major.
+    /// Views `data` as a row-major matrix, rows × cols.
     pub fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
         View { data, rows, cols, transposed: false }
     }
 
-    /// Its transpose.
+    /// The transpose.
     pub fn t(self) -> Self {
         View { transposed: !self.transposed, ..self }
     }
 }
 
-/// What the engine needs of a number and no one outside: vector types and the matrix product. Implemented in
-/// `crate::simd`.
+/// The operations of a number that are not public: vector types and the matrix product. Implemented in `crate::simd`.
 pub trait Engine: Sized + Copy {
     type Portable: Vector<Scalar = Self>;
     #[cfg(target_arch = "x86_64")]
@@ -130,17 +129,17 @@ pub trait Engine: Sized + Copy {
     fn gemm(out: &mut [Self], write: Write, a: View<'_, Self>, b: View<'_, Self>);
 }
 
-/// A slice in this precision.
+/// Converts a slice to this precision.
 pub fn cast<T: Real>(values: &[f64]) -> Vec<T> {
     values.iter().map(|&v| T::from_f64(v)).collect()
 }
 
-/// A slice in f64.
+/// Converts a slice to f64.
 pub fn widen<T: Real>(values: &[T]) -> Vec<f64> {
     values.iter().map(|&v| v.to_f64()).collect()
 }
 
-/// Σ a_i b_i, summed in f64, in eight partial sums.
+/// Σ a_i b_i, summed in f64 in eight partial sums.
 pub fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
     let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let mut sums = [0.0; 8];

@@ -5,7 +5,7 @@ use super::real::Real;
 use super::real::Vector;
 
 dispatch! {
-    /// x ← 2^x; the way of tests and benches to [`Vector::exp2`].
+    /// x ← 2^x; access to [`Vector::exp2`] for tests and benchmarks.
     pub(crate) fn exp2_in_place<T>(x: &mut [T]) = exp2_body;
     /// x ← log₂ x.
     pub(crate) fn log2_in_place<T>(x: &mut [T]) = log2_body;
@@ -13,14 +13,14 @@ dispatch! {
     pub(crate) fn mul<T>(out: &mut [T], a: &[T], b: &[T]) = mul_body;
     /// a ← a ⊙ b.
     pub(crate) fn mul_in_place<T>(a: &mut [T], b: &[T]) = mul_in_place_body;
-    /// `sums` = the sums of the columns of the rows (each as long as `sums`).
+    /// `sums` = the sums over the rows (each as long as `sums`), column by column.
     pub(crate) fn column_sums<T>(rows: &[T], sums: &mut [T]) = column_sums_body;
-    /// Σ a_i b_i c_i, lanes in T over runs of 512, the runs in f64.
+    /// Σ a_i b_i c_i, in T over runs of 512, with the runs summed in f64.
     pub(crate) fn weighted_dot<T>(a: &[T], b: &[T], c: &[T]) -> f64 = weighted_dot_body;
 }
 
-/// A function of one vector. A type instead of a closure: closures are not compiled for the features of the body that
-/// calls them, and every instruction in them becomes a call.
+/// A function of one vector. It is a type instead of a closure, because closures are not compiled for the features of
+/// the body that calls them, and every instruction in them becomes a call.
 pub(crate) trait Map<V> {
     fn of(x: V) -> V;
 }
@@ -41,7 +41,7 @@ impl<V: Vector> Map<V> for Log2 {
     }
 }
 
-/// Applies a function to whole vectors and to the padded rest.
+/// Applies a function to whole vectors and to the padded remainder.
 #[inline(always)]
 fn map_in_place<V: Vector, F: Map<V>>(x: &mut [V::Scalar]) {
     let whole = x.len() / V::LANES * V::LANES;
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    /// A function on an instruction set, or on NEON's code path where there is none.
+    /// Calls a function with an instruction set, or the code path of NEON if there is none.
     macro_rules! on {
         ($isa:expr, $name:ident, $body:ident, $($arg:expr),*) => {
             match $isa {
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(in_place, product, "mul_in_place {what}");
         let terms = || (0..n).map(|k| a[k].to_f64() * b[k].to_f64() * c[k].to_f64());
         let (exact, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
-        // Runs of 512 in four lanes or more: at most 128 roundings of a partial sum, and two of a term.
+        // Runs of 512 in at least four lanes: at most 128 rounding errors of a partial sum, and two of a term.
         let dot = on!(isa, weighted_dot, weighted_dot_body, &a, &b, &c);
         assert!((dot - exact).abs() <= 130.0 * ulp * size, "dot {what}");
         if n > 0 {

@@ -1,7 +1,7 @@
 //! AVX2+FMA and AVX-512 registers.
 //!
-//! Every method is `#[inline(always)]` and reached only from a body that `dispatch!` has entered with an `Isa` of the
-//! same kind; that is the safety argument of every block here.
+//! Every method is `#[inline(always)]` and is reached only from a body that `dispatch!` has entered with an `Isa` of
+//! the same kind. This is the safety argument of every unsafe block here.
 
 use super::{Vector, math};
 use std::arch::x86_64::*;
@@ -9,8 +9,8 @@ use std::arch::x86_64::*;
 /// The SAFETY argument of the module, in one place.
 macro_rules! op {
     ($e:expr) => {
-        // SAFETY: the caller was entered through `dispatch!` with the CPU features of this type (module comment);
-        // loads and stores are bounds-checked before.
+        // SAFETY: the caller was entered through `dispatch!` with the CPU features of this type (see the module
+        // documentation); loads and stores are bounds-checked before.
         unsafe { $e }
     };
 }
@@ -101,7 +101,8 @@ macro_rules! register {
                 const ONE: $bits = (1.0 as $t).to_bits() as $bits;
                 op!({
                     let shifted = $iadd($cast_to(self.0), $iset1(ONE - $root_half));
-                    // An integer below 2^mantissa in the low bits of the number 2^mantissa is that number plus it.
+                    // An integer k below 2^mantissa in the low bits of the number 2^mantissa gives the number
+                    // 2^mantissa + k.
                     let magic = $iset1(($half_ulp_magic as $t).to_bits() as $bits);
                     let e = $cast_from($ior($shr::<$mantissa>(shifted), magic));
                     let e = $sub(e, $set1($half_ulp_magic + $bias));

@@ -1,5 +1,5 @@
-//! The measures of a fit as the engine sees them: normalised, and in an order of their own, so that the order in which
-//! a user lists measures or points changes nothing.
+//! The measures of a fit, normalised and sorted. The order in which the user lists measures or points therefore does
+//! not change the result.
 
 use super::frame::Frame;
 use super::source::{Source, canonical, compare};
@@ -8,23 +8,23 @@ use crate::measure::Measure;
 use crate::ot::{Epsilon, Points, variance};
 use crate::simd::real::Real;
 
-/// All measures.
+/// All measures of a fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Data<T> {
     pub frame: Frame,
     pub sources: Vec<Source<T>>,
-    /// Pooled total variance in the frame, the yardstick of the floor of ε.
+    /// Pooled total variance in the frame, on which the lower bound of ε is based.
     pub variance: f64,
-    /// `order[i]` is the place in the caller's list of source i.
+    /// `order[i]` is the index of source i in the caller's list.
     pub order: Vec<usize>,
-    /// Weights of the sources as they were given, none of them 0.
+    /// Weights of the sources as given by the caller, all positive.
     pub weights: Vec<f64>,
     pub dim: usize,
 }
 
 impl<T: Real> Data<T> {
-    /// Checks that there are at least two measures of one dimension, whose normalised coordinates fit `T`. `weights` has one
-    /// positive weight a measure.
+    /// Checks that there are at least two measures of the same dimension, whose normalised coordinates are in the range
+    /// of `T`. `weights` has one positive weight per measure.
     pub fn new(measures: &[Measure], weights: &[f64], normalise: bool) -> Result<Self> {
         let Some(first) = measures.first() else {
             return Err(Error::parameter("measures", "there are none; give at least two"));
@@ -53,12 +53,12 @@ impl<T: Real> Data<T> {
                 return Err(Error::points(measure.name(), problem));
             }
         }
-        // In the frame the pooled variance is 1 if it was normalised; else it is that of the data.
+        // With normalisation the pooled variance in the frame is 1, without it that of the data.
         let variance = if normalise { 1.0 } else { Frame::of(&sorted, &weights).scale.powi(2) };
         Ok(Data { frame, sources, variance, order, weights, dim: first.dim() })
     }
 
-    /// Whether every measure counts as much as the others.
+    /// Whether all measures have the same weight.
     pub fn equal_weights(&self) -> bool {
         self.weights.iter().all(|&w| w == self.weights[0])
     }
@@ -69,19 +69,19 @@ impl<T: Real> Data<T> {
         self.weights.iter().map(move |w| w / total)
     }
 
-    /// Σ ŵ_i v_i over one value a source, ŵ of sum 1.
+    /// Σ ŵ_i v_i over one value per source, with ŵ of sum 1.
     pub fn mean(&self, values: impl Iterator<Item = f64>) -> f64 {
         self.shares().zip(values).map(|(share, value)| share * value).sum()
     }
 
-    /// ε for a target cloud y in the frame: a fixed value brought into the frame, or the rule `2 · scale · variance of
-    /// y`, where the variance counts as at least a hundredth of the pooled one.
+    /// ε for a target cloud y in the frame: a fixed value converted to the frame, or the rule
+    /// `2 · scale · variance of y`, where the variance is at least a hundredth of the pooled variance.
     pub fn epsilon(&self, rule: &Epsilon, y: &Points<T>) -> f64 {
         epsilon(rule, &self.frame, self.variance, y)
     }
 }
 
-/// See [`Data::epsilon`]; `pooled` is the variance of all measures in the frame.
+/// See [`Data::epsilon`]. `pooled` is the variance of all measures in the frame.
 pub(crate) fn epsilon<T: Real>(rule: &Epsilon, frame: &Frame, pooled: f64, y: &Points<T>) -> f64 {
     match rule_in(rule, frame, pooled) {
         Rule::Fixed(value) => value,
@@ -89,16 +89,16 @@ pub(crate) fn epsilon<T: Real>(rule: &Epsilon, frame: &Frame, pooled: f64, y: &P
     }
 }
 
-/// The rule for ε as a frame sees it.
+/// The rule for ε in the frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rule {
-    /// This value.
+    /// A fixed value.
     Fixed(f64),
-    /// `factor` times the variance of y, which counts as at least `least`.
+    /// `factor` times the variance of y, or times `least` if that is larger.
     Scaled { factor: f64, least: f64 },
 }
 
-/// `pooled` is the variance of all measures in the frame.
+/// Converts the rule to the frame. `pooled` is the variance of all measures in the frame.
 pub(crate) fn rule_in(rule: &Epsilon, frame: &Frame, pooled: f64) -> Rule {
     match *rule {
         Epsilon::Fixed(value) => Rule::Fixed(value / (frame.scale * frame.scale)),
@@ -106,7 +106,7 @@ pub(crate) fn rule_in(rule: &Epsilon, frame: &Frame, pooled: f64) -> Rule {
     }
 }
 
-/// Error unless all measures live in the same space.
+/// Error unless all measures have the same dimension.
 pub(crate) fn same_dimension(measures: &[Measure]) -> Result<()> {
     let first = &measures[0];
     match measures.iter().find(|m| m.dim() != first.dim()) {

@@ -1,28 +1,28 @@
-//! The coordinates of the engine.
+//! The normalised coordinates of the fit.
 
 use crate::measure::Measure;
 
-/// Where the data lie: x = centre + scale · (normalised x).
+/// Position and scale of the normalised frame: x = centre + scale · (normalised x).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Frame {
-    /// Pooled mean, or 0.
+    /// Pooled mean, d coordinates; 0 without normalisation.
     pub centre: Vec<f64>,
-    /// Root of the pooled total variance, or 1.
+    /// Square root of the pooled total variance; 1 without normalisation.
     pub scale: f64,
 }
 
-/// Roundings of a coordinate by which its mean may be off.
+/// Bound for the error of a mean, in roundings of a coordinate.
 const ROUNDINGS: f64 = 8.0;
 
 impl Frame {
-    /// The data's own coordinates.
+    /// The frame without normalisation, in dimension d.
     pub fn identity(d: usize) -> Self {
         Frame { centre: vec![0.0; d], scale: 1.0 }
     }
 
-    /// Mean 0 and total variance 1 of the measures pooled by their weights. A variance below the rounding of the coordinates counts
-    /// as 0 and is not scaled.
+    /// The frame in which the measures, pooled by their weights, have mean 0 and total variance 1. A variance below the
+    /// rounding of the coordinates is treated as 0, and the scale is then 1.
     pub(crate) fn of(measures: &[&Measure], weights: &[f64]) -> Self {
         let d = measures[0].dim();
         let total: f64 = weights.iter().sum();
@@ -36,7 +36,7 @@ impl Frame {
         }
         let square = |p: &[f64]| p.iter().zip(&centre).map(|(v, c)| (v - c).powi(2)).sum::<f64>();
         let variance: f64 = measures.iter().zip(weights).flat_map(rows).map(|(w, p)| w * square(&p)).sum();
-        // The mean of equal points differs from them by rounding: that is no variance.
+        // The mean of equal points differs from them by rounding, which must not be treated as variance.
         let largest = measures.iter().flat_map(|m| m.points()).fold(0.0, |a: f64, v| a.max(v.abs()));
         let rounding = d as f64 * (ROUNDINGS * f64::EPSILON * largest).powi(2);
         Frame { scale: if variance > rounding { variance.sqrt() } else { 1.0 }, centre }

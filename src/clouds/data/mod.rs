@@ -1,4 +1,4 @@
-//! Measures as the engine sees them: in a normalised frame, in an order of their own.
+//! Measures as the fit uses them: in a normalised frame and in a sorted order.
 
 pub(crate) mod dataset;
 pub(crate) mod frame;

@@ -1,4 +1,4 @@
-//! One measure, in an order that does not depend on the user's, and draws from it.
+//! One measure in an order that does not depend on the user's, and random draws from it.
 
 use super::frame::Frame;
 use crate::measure::Measure;
@@ -8,15 +8,15 @@ use crate::simd::real::Real;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// Order of lists of numbers.
+/// Lexicographic order of lists of numbers.
 pub(crate) fn compare(a: &[f64], b: &[f64]) -> Ordering {
     a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
 }
 
-/// The same measure with its points sorted, equal points merged and points of weight 0 left out.
+/// The same measure with sorted points. Equal points are merged, and points of weight 0 are removed.
 pub(crate) fn canonical(measure: &Measure) -> Measure {
     let d = measure.dim();
-    // −0 and 0 are the same place.
+    // Adding 0 turns −0 into 0, because both are the same point.
     let points: Vec<f64> = measure.points().iter().map(|v| v + 0.0).collect();
     let row = |i: usize| &points[i * d..(i + 1) * d];
     let mut order: Vec<usize> = (0..measure.len()).filter(|&i| measure.weights()[i] > 0.0).collect();
@@ -33,12 +33,13 @@ pub(crate) fn canonical(measure: &Measure) -> Measure {
     Measure::weighted(measure.name(), sorted, d, weights).unwrap_or_else(|_| measure.clone())
 }
 
-/// From the key of a measure to that of its copy (2³² over the golden ratio).
+/// Increment of the key from one copy of a measure to the next (2³² over the golden ratio).
 const COPY_KEY: u32 = 0x9E37_79B9;
-/// Steps of a standard deviation, or of the largest weight, in which a content is seen: moved or scaled, a measure has the same draws.
+/// Coordinates are quantised to standard deviations over this number, weights to the largest weight over this number.
+/// The quantisation makes the draws independent of a shift or scaling of the measure.
 const CONTENT_STEPS: f64 = 1024.0;
 
-/// A number made of the points, by their distances from the mean in standard deviations, and of the weights.
+/// Hash of the points, as distances from the mean in standard deviations, and of the weights.
 fn content_key(measure: &Measure) -> u32 {
     let (d, n) = (measure.dim(), measure.len() as f64);
     let rows = || measure.points().chunks_exact(d);
@@ -49,7 +50,7 @@ fn content_key(measure: &Measure) -> u32 {
     let largest = measure.weights().iter().fold(0.0, |a: f64, &w| a.max(w));
     let mut hash = (d as u64) << 32 | measure.len() as u64;
     let mut add = |value: f64, unit: f64| {
-        // What has no size in this unit (0/0, a cloud in one place) counts as 0.
+        // 0/0, for a cloud of zero spread, is converted to 0.
         let steps = (value / unit * CONTENT_STEPS).round() as i64;
         hash = (hash.rotate_left(5) ^ steps as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     };
@@ -60,21 +61,23 @@ fn content_key(measure: &Measure) -> u32 {
     (hash ^ hash >> 32) as u32
 }
 
-/// One measure, ready to be drawn from.
+/// One measure prepared for drawing.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<T> {
-    /// Distinct points, equal ones merged, neighbours in the list neighbours in space.
+    /// Distinct points (equal ones are merged), ordered so that neighbours in the list are neighbours in space.
     pub points: Points<T>,
     pub cumulative: Vec<f64>,
-    /// Index of its random streams: a number made of its content, so that other measures, added or left out, do not change its draws.
+    /// Index of the random streams of this measure. It is a hash of the content, so that adding or removing other
+    /// measures does not change the draws.
     pub key: u32,
-    /// Rows of `points`, each as often as it was given, if all points were given with equal weights: a sample of a law.
-    /// Empty if the weights count: then the measure is what is meant.
+    /// Row indices of `points`, each as often as the point was given, if all given points have equal weights. The
+    /// measure is then regarded as a sample of a law. Empty if the weights are unequal: the measure is then regarded as
+    /// the law itself.
     given: Vec<u32>,
 }
 
 impl<T: Real> Source<T> {
-    /// Canonical measures in a frame. Equal ones get different keys.
+    /// Sources of canonical measures in a frame. Equal measures get different keys.
     pub fn all(measures: &[&Measure], frame: &Frame) -> Vec<Self> {
         let mut sources: Vec<Self> = measures.iter().map(|m| Source::new(m, frame)).collect();
         let mut seen: HashMap<u32, u32> = HashMap::new();
@@ -87,7 +90,7 @@ impl<T: Real> Source<T> {
         sources
     }
 
-    /// A canonical measure in a frame.
+    /// Source of a canonical measure in a frame.
     pub fn new(measure: &Measure, frame: &Frame) -> Self {
         let points = Points::normalised(measure, &frame.centre, frame.scale);
         let order = spatial_order(points.coords(), points.dim());
@@ -104,8 +107,9 @@ impl<T: Real> Source<T> {
         }
     }
 
-    /// With the points counted as they were given, before equal ones were merged: one point that occurs twice must not
-    /// turn a sample into weights. Numbers of occurrences lose their common divisor.
+    /// Sets the multiplicities of the points as they were given, before equal points were merged. A point that occurs
+    /// twice must not turn a sample into a weighted measure. The multiplicities are divided by their greatest common
+    /// divisor.
     pub fn given_as(mut self, measure: &Measure) -> Self {
         let positive = || measure.weights().iter().filter(|w| **w > 0.0);
         let first = positive().next().copied().unwrap_or(1.0);
@@ -137,8 +141,9 @@ impl<T: Real> Source<T> {
         }
     }
 
-    /// Fills `out` with one draw from each of as many parts of equal mass, neighbours in space: together they stand for
-    /// the measure far better than independent draws, and every point has its share of them in expectation.
+    /// Fills `out` with one draw from each of as many parts of equal mass, which are neighbours in space. These draws
+    /// represent the measure much better than independent draws, and each point has an expected share equal to its
+    /// weight.
     pub fn draw_stratified(&self, stream: &mut Stream, out: &mut Points<T>) {
         let (m, d) = (out.len() as f64, out.dim());
         let total = self.cumulative.last().copied().unwrap_or(0.0);
@@ -152,7 +157,7 @@ impl<T: Real> Source<T> {
         }
     }
 
-    /// All points with their weights if there are no more than `m`, else `m` stratified draws.
+    /// All points with their weights if there are at most `m`, otherwise `m` stratified draws.
     pub fn representatives(&self, stream: &mut Stream, m: usize) -> Points<T> {
         if self.points.len() <= m {
             return self.points.clone();
@@ -162,19 +167,19 @@ impl<T: Real> Source<T> {
         out
     }
 
-    /// Number of points of the sample that this is; none if weights count, or if there is no second point.
+    /// Number of points if the measure is a sample. None if the weights are unequal or there is only one point.
     pub fn sample(&self) -> Option<usize> {
         (self.given.len() > 1).then_some(self.given.len())
     }
 
-    /// How many points, at most `most`, a draw may have: half of a sample, so that a second draw can stand beside it; as
-    /// many as wanted by weights.
+    /// Number of points of a draw, at most `most`: at most half of a sample, so that a second, disjoint draw exists. A
+    /// weighted measure allows any number.
     pub fn draw_size(&self, most: usize) -> usize {
         self.sample().map_or(most, |n| most.min(n / 2))
     }
 
-    /// Pairs of draws of m points. From a sample without replacement, one pair after the other until it is used up, then
-    /// in a new order; by weights with replacement.
+    /// `count` pairs of draws of m points. From a sample the draws are without replacement, one pair after the other
+    /// until the sample is used up, then in a new random order. From a weighted measure they are with replacement.
     pub fn pairs(&self, stream: &mut Stream, m: usize, count: usize) -> Vec<[Points<T>; 2]> {
         let d = self.points.dim();
         let mut order = self.given.clone();
@@ -214,7 +219,8 @@ mod tests {
         assert_eq!(canonical(&once), canonical(&twice));
     }
 
-    /// What lies beside a measure, where it lies and in what units does not change its streams; equal measures have different ones.
+    /// Other measures, a shift and a scaling do not change the streams of a measure. Copies of a measure have different
+    /// streams.
     #[test]
     fn keys_are_made_of_the_content() {
         let mut s = Stream::new(4, [0; 3]);
@@ -279,7 +285,7 @@ mod tests {
             all.sort_by(f64::total_cmp);
             assert_eq!(all, (0..20).map(f64::from).collect::<Vec<_>>());
         }
-        // A third pair of four does not fit in: a new order.
+        // A third pair of four points does not fit into 20 points, so that a new order is drawn.
         assert_eq!(line.pairs(&mut stream, 4, 3).len(), 3);
     }
 
@@ -295,9 +301,9 @@ mod tests {
             assert!((1..=2).contains(&often(2.0)) && often(0.0) <= 1);
             all.iter().for_each(|&x| counts[x as usize] += 1);
         }
-        // Six of seven a time.
+        // Each pair has six of the seven points.
         assert!((counts[2] as f64 / 500.0 - 12.0 / 7.0).abs() < 0.1, "{counts:?}");
-        // Every point twice is every point once.
+        // A sample with every point twice is the sample with every point once.
         let same = source(&Measure::uniform("m", vec![3.0, 1.0, 2.0, 2.0, 1.0, 3.0], 1).unwrap());
         assert_eq!(same.sample(), Some(3));
     }
@@ -313,7 +319,7 @@ mod tests {
         let pair = &weighted.pairs(&mut stream, 512, 1)[0];
         let share = pair[0].coords().iter().filter(|&&v| v == 2.0).count() as f64 / 512.0;
         assert!((share - 0.5).abs() < 0.1, "{share}");
-        // A weight of 0 is absence: what is left has equal weights.
+        // A point of weight 0 is removed; the remaining weights are equal.
         let rest = source(&Measure::weighted("w", vec![0.0, 1.0, 2.0], 1, vec![0.0, 1.0, 1.0]).unwrap());
         assert_eq!(rest.sample(), Some(2));
         let mut out = Points::buffer(8, 1);

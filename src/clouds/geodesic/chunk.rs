@@ -1,4 +1,5 @@
-//! A few rows of a batch through both networks of a geodesic: the unit of work that threads share.
+//! A chunk of the rows of a batch with its passes through both networks of a geodesic. Threads share the work by
+//! chunks.
 
 use super::networks::{Architecture, Geodesic};
 use crate::nn::Pass;
@@ -7,13 +8,13 @@ use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
 use crate::simd::real::{View, Write};
 
-/// Rows of a chunk; only the last of a batch may have fewer.
+/// Rows of a chunk. Only the last chunk of a batch can have fewer.
 pub(crate) const ROWS: usize = 128;
 
-/// Rows of a batch with everything that their passes need.
+/// Rows of a batch with the memory of their passes.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk<T> {
-    /// Place of the first row in the batch.
+    /// Index of the first row in the batch.
     pub first: usize,
     pub rows: usize,
     /// x, u = φ(x), v = ∇f(u); rows × d.
@@ -26,7 +27,7 @@ pub(crate) struct Chunk<T> {
     /// Gradients in the parameters of φ and of f.
     pub d_phi: Aligned<T>,
     pub d_f: Aligned<T>,
-    /// H_f(u), rows × d × d; filled by [`Chunk::hessian`].
+    /// H_f(u), rows × d × d; computed by [`Chunk::hessian`].
     pub hessians: Vec<T>,
     phi: Pass<T>,
     f: Pass<T>,
@@ -58,13 +59,13 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// u and v of the present x.
+    /// Computes u and v from x.
     pub fn forward(&mut self, g: &Geodesic<T>) {
         self.map(g);
         self.velocity(g);
     }
 
-    /// u of the present x.
+    /// Computes u from x.
     pub fn map(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
@@ -78,7 +79,7 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// v at the present u.
+    /// Computes v from u.
     pub fn velocity(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let (d, rows) = (a.dim(), self.rows);
@@ -92,7 +93,7 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// The Hessians of f at the present u.
+    /// Computes the Hessians of f at u.
     pub fn hessian(&mut self, g: &Geodesic<T>) {
         let a = &g.architecture;
         let d = a.dim();
@@ -105,7 +106,7 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// `out` = H_f(u) q for one q a row.
+    /// `out` = H_f(u) q for one q per row.
     pub fn hessian_vector(&mut self, g: &Geodesic<T>, q: &[T], out: &mut [T]) {
         let a = &g.architecture;
         self.f.hessian_vector(&a.f, &g.f, q, &mut [], out);
@@ -115,7 +116,7 @@ impl<T: Real> Chunk<T> {
         }
     }
 
-    /// Backward from the cotangents on v and u (D6): ∂L/∂ψ by (D3), ∂L/∂u += H_f ·, then ∂L/∂θ.
+    /// Backward pass from the cotangents on v and u (D6): ∂L/∂ψ by (D3), ∂L/∂u += H_f ·, then ∂L/∂θ.
     pub fn backward(&mut self, g: &Geodesic<T>) {
         self.backward_f(g);
         crate::simd::real::axpy(T::ONE, &self.hv, &mut self.bar_u);
@@ -128,7 +129,7 @@ impl<T: Real> Chunk<T> {
         let (d, rows) = (a.dim(), self.rows);
         self.f.hessian_vector(&a.f, &g.f, &self.bar_v, &mut self.d_f, &mut self.hv);
         if a.residual {
-            // ∂/∂S = Σ G uᵀ (made symmetric by the caller's sum), ∂/∂b = Σ G, H_f G += S G
+            // ∂/∂S = Σ G uᵀ (`sum_gradients` makes it symmetric), ∂/∂b = Σ G, H_f G += S G
             let bar_v = View::new(&self.bar_v, rows, d);
             T::gemm(&mut self.d_f[a.quadratic()], Write::Replace, bar_v.t(), View::new(&self.u, rows, d));
             sum_rows(&self.bar_v, &mut self.d_f[a.slope()]);
@@ -158,7 +159,7 @@ fn sum_rows<T: Real>(rows: &[T], out: &mut [T]) {
     rows.chunks_exact(out.len()).for_each(|r| crate::simd::real::axpy(T::ONE, r, out));
 }
 
-/// Sums of the chunks' gradients in their order, S made symmetric.
+/// Sums of the gradients of the chunks in a fixed order. The gradient in S is made symmetric.
 pub(crate) fn sum_gradients<'a, T: Real>(
     architecture: &Architecture,
     chunks: impl Iterator<Item = &'a Chunk<T>> + Clone + Send,

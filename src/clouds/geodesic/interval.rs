@@ -1,6 +1,6 @@
 //! The times for which `id + t∇f` is a diffeomorphism (D7).
 
-/// Open interval of times, with what its ends owe to the eigenvalues of the Hessian.
+/// Open interval of times, with the derivatives of its ends in the eigenvalues of the Hessian.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Interval {
@@ -16,7 +16,7 @@ pub struct Interval {
     pub(crate) high_slope: f64,
 }
 
-/// Which end of its interval a time sits on.
+/// An end of the interval to which a time was clipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The lower end, set by the largest eigenvalue.
@@ -26,8 +26,8 @@ pub enum End {
 }
 
 impl Interval {
-    /// From the extreme eigenvalues of the Hessian of f over a sample: `1 + tλ ≥ margin` for all of them. An eigenvalue
-    /// of 0 sets no bound. Eigenvalues that are no numbers leave the time 0 alone.
+    /// The interval on which `1 + tλ ≥ margin` for the extreme eigenvalues λ of the Hessian of f over a sample. An
+    /// eigenvalue of 0 sets no bound. If an eigenvalue is NaN, the interval is [0, 0].
     pub fn new(lambda_min: f64, lambda_max: f64, margin: f64) -> Self {
         if lambda_min.is_nan() || lambda_max.is_nan() {
             return Interval { low: 0.0, high: 0.0, low_slope: 0.0, high_slope: 0.0 };
@@ -44,7 +44,7 @@ impl Interval {
         Interval { low, high, low_slope, high_slope }
     }
 
-    /// The nearest time inside, and the end on which it was put, if it was.
+    /// The nearest time in the interval, and the end to which the time was clipped, if it was.
     pub fn clip(&self, t: f64) -> (f64, Option<End>) {
         if t < self.low {
             (self.low, Some(End::Low))
@@ -55,12 +55,12 @@ impl Interval {
         }
     }
 
-    /// Whether a time is an end, or beyond it.
+    /// Whether a time is at an end or beyond it.
     pub fn at_end(&self, t: f64) -> bool {
         t <= self.low || t >= self.high
     }
 
-    /// Of one time alone, as eigenvalues that are no numbers leave it.
+    /// Whether the interval is a single time, as for NaN eigenvalues.
     pub(crate) fn is_point(&self) -> bool {
         self.low == self.high
     }

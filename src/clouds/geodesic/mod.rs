@@ -1,5 +1,5 @@
-//! Geodesics in Otto's parametrisation, `t ↦ law of φ(x) + t ∇f(φ(x))`: the two networks, the times where `t ↦ μ(t)` is a geodesic, and
-//! samples along it.
+//! Geodesics in Otto's parametrisation, `t ↦ law of φ(x) + t ∇f(φ(x))`: the two networks, the interval of times on
+//! which the curve is a geodesic, and samples along it.
 
 pub(crate) mod chunk;
 pub(crate) mod interval;

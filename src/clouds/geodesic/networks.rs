@@ -8,21 +8,24 @@ use std::ops::Range;
 
 use crate::clouds::settings::Settings;
 
-/// Shapes of the two networks, and whether the residual terms of (D11 a) stand beside them:
-/// `φ(x) = m + Lx + net(x)`, `f(u) = ½ uᵀSu + b·u + net(u)`.
+/// Shapes of the two networks, and whether the residual terms of (D11 a) are added: `φ(x) = m + Lx + net(x)`,
+/// `f(u) = ½ uᵀSu + b·u + net(u)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Architecture {
-    /// d → … → d.
+    /// φ: d → … → d.
     pub phi: Mlp,
-    /// d → … → 1.
+    /// f: d → … → 1.
     pub f: Mlp,
     /// Affine terms in φ and quadratic ones in f.
     pub residual: bool,
 }
 
 impl Architecture {
-    /// That of the settings, in dimension d.
+    /// The architecture of the settings in dimension d.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`](crate::Error::Parameter) if there is no hidden layer or a width is 0.
     pub fn new(settings: &Settings, d: usize) -> Result<Self> {
         Ok(Architecture {
             phi: Mlp::new(d, &settings.hidden, d, settings.phi_activation)?,
@@ -50,58 +53,58 @@ impl Architecture {
         if self.residual { n } else { 0 }
     }
 
-    /// m in the parameters of φ.
+    /// Range of m in the parameters of φ.
     pub(crate) fn shift(&self) -> Range<usize> {
         let start = self.phi.parameters();
         start..start + self.extra(self.dim())
     }
 
-    /// L in the parameters of φ.
+    /// Range of L in the parameters of φ.
     pub(crate) fn linear(&self) -> Range<usize> {
         let start = self.shift().end;
         start..start + self.extra(self.dim() * self.dim())
     }
 
-    /// S in the parameters of f.
+    /// Range of S in the parameters of f.
     pub(crate) fn quadratic(&self) -> Range<usize> {
         let start = self.f.parameters();
         start..start + self.extra(self.dim() * self.dim())
     }
 
-    /// b in the parameters of f.
+    /// Range of b in the parameters of f.
     pub(crate) fn slope(&self) -> Range<usize> {
         let start = self.quadratic().end;
         start..start + self.extra(self.dim())
     }
 
-    /// The parameters in which f is linear: output layer, S, b.
+    /// Range of the parameters in which f is linear: output layer, S, b.
     pub(crate) fn linear_in_f(&self) -> Range<usize> {
         self.f.weights(self.f.hidden() + 1).start..self.f_parameters()
     }
 }
 
-/// Parameters of a geodesic, in the engine's normalised coordinates.
+/// Parameters of a geodesic in the normalised frame.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
 pub struct Geodesic<T> {
-    /// Shapes.
+    /// Shapes of the networks.
     pub architecture: Architecture,
-    /// Parameters of φ.
+    /// Parameters of φ, [`Architecture::phi_parameters`] of them.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub phi: Vec<T>,
-    /// Parameters of f.
+    /// Parameters of f, [`Architecture::f_parameters`] of them.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub f: Vec<T>,
 }
 
-/// Spread of the entries of S and b of a random start (D11 a).
+/// Standard deviation of the entries of S and b at random (D11 a).
 const RANDOM_QUADRATIC: f64 = 0.1;
-/// Factor on the last layers of residual networks, so that they start as corrections.
+/// Factor on the last layers of residual networks, which makes the networks small corrections at the start.
 const RESIDUAL_LAST: f64 = 0.1;
 
 impl<T: Real> Geodesic<T> {
-    /// Random parameters by the settings; residual terms m = 0, L = I, small random S and b.
+    /// Random parameters. The residual terms are m = 0, L = I, and small random S and b.
     pub fn random(architecture: &Architecture, settings: &Settings, stream: &mut Stream) -> Self {
         let d = architecture.dim();
         let last = if architecture.residual { RESIDUAL_LAST } else { 1.0 };

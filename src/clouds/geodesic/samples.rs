@@ -1,4 +1,4 @@
-//! A geodesic at fixed samples of ρ: what evaluations, projections and pictures need.
+//! A geodesic at fixed samples of ρ, for evaluations, projections and figures.
 
 use super::chunk::chunks;
 use super::interval::Interval;
@@ -22,7 +22,8 @@ pub(crate) fn reference<T: Real>(seed: u64, id: StreamId, n: usize, d: usize) ->
     (0..n * d).map(|_| T::from_f64(stream.normal())).collect()
 }
 
-/// n × d normals of a shifted lattice: each N(0, I), together far more even than independent ones.
+/// n × d normals of a randomly shifted lattice. Each row is N(0, I), and together the rows are much more even than
+/// independent ones.
 pub(crate) fn lattice<T: Real>(seed: u64, id: StreamId, n: usize, d: usize) -> Vec<T> {
     let mut x = vec![T::ZERO; n * d];
     lattice_normals(&mut Stream::at(seed, id), 0, d, &mut x);
@@ -30,12 +31,12 @@ pub(crate) fn lattice<T: Real>(seed: u64, id: StreamId, n: usize, d: usize) -> V
 }
 
 impl<T: Real> Samples<T> {
-    /// At the rows of `x`.
+    /// u and v at the rows of `x`.
     pub fn new(geodesic: &Geodesic<T>, x: &[T]) -> Self {
         Self::with_spectrum(geodesic, x, false).0
     }
 
-    /// At the rows of `x`, with the interval that the Hessians there allow.
+    /// u and v at the rows of `x`, with the interval from the Hessians there.
     pub fn and_interval(geodesic: &Geodesic<T>, x: &[T], margin: f64) -> (Self, Interval) {
         let (samples, (low, high)) = Self::with_spectrum(geodesic, x, true);
         (samples, Interval::new(low, high, margin))
@@ -54,7 +55,7 @@ impl<T: Real> Samples<T> {
                 ends.find(chunk, geodesic, false);
             }
         });
-        // NaN wins, and stays.
+        // A NaN replaces every other value and is kept.
         let least = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
         let low = works.iter().map(|(_, s)| s.low.value).fold(f64::INFINITY, least);
         let high = -works.iter().map(|(_, s)| -s.high.value).fold(f64::INFINITY, least);
@@ -63,7 +64,7 @@ impl<T: Real> Samples<T> {
         (Samples { n, u: gather(&|c| &c.u), v: gather(&|c| &c.v) }, (low, high))
     }
 
-    /// All samples.
+    /// View of all samples.
     pub fn all(&self) -> SampleView<'_, T> {
         SampleView { n: self.n, u: &self.u, v: &self.v }
     }
@@ -79,7 +80,7 @@ impl<T: Real> Samples<T> {
     }
 }
 
-/// The first of some samples.
+/// View of the first of some samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SampleView<'a, T> {
     pub n: usize,
@@ -88,7 +89,7 @@ pub(crate) struct SampleView<'a, T> {
 }
 
 impl<T: Real> SampleView<'_, T> {
-    /// The first `n` of these.
+    /// View of the first `n` samples, or of all if there are fewer.
     pub fn front(self, n: usize) -> Self {
         let n = n.min(self.n);
         let d = self.u.len() / self.n;

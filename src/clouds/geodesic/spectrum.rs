@@ -6,13 +6,13 @@ use crate::linalg::{extreme_eigenvalues, jacobi, tridiagonal_extremes};
 use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
 
-/// Up to this dimension the Hessians are formed (D2); above, Lanczos iterations on their products (D3) give Ritz values,
-/// which lie inside the spectrum and reach its ends as the iterations go on.
+/// Up to this dimension the Hessians are formed (D2). Above, Lanczos iterations on their products (D3) give Ritz
+/// values, which lie inside the spectrum and converge to its ends.
 pub(crate) const MAX_DIRECT_DIM: usize = 16;
 pub(crate) const LANCZOS_STEPS: usize = 24;
 
-/// Unit vector from which the iterations begin, the same for every row and every call: reproducible, and in general
-/// position.
+/// Unit vector from which the Lanczos iterations start. It is the same for every row and every call, so that results
+/// are reproducible. It is random, so that it is not orthogonal to an eigenvector.
 pub(crate) fn lanczos_start(d: usize) -> Vec<f64> {
     let mut stream = Stream::at(0, StreamId::LanczosStart);
     let start: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
@@ -24,13 +24,13 @@ pub(crate) fn lanczos_start(d: usize) -> Vec<f64> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extreme {
     pub value: f64,
-    /// The sample that attains it: its row in the batch, its point and the unit eigenvector there.
+    /// The sample that attains it: its row in the batch, its u and the unit eigenvector there.
     pub row: usize,
     pub u: Vec<f64>,
     pub vector: Vec<f64>,
 }
 
-/// Both ends over a chunk, with scratch memory.
+/// Both ends of the spectrum over a chunk, with scratch memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spectrum<T> {
     pub low: Extreme,
@@ -45,7 +45,7 @@ pub(crate) struct Spectrum<T> {
 }
 
 impl<T: Real> Spectrum<T> {
-    /// λmin and λmax over the rows of a chunk whose [`Chunk::forward`] was done. `vectors` asks for eigenvectors too.
+    /// λmin and λmax over the rows of a chunk, after its [`Chunk::forward`]. `vectors` asks for eigenvectors too.
     pub fn find(&mut self, chunk: &mut Chunk<T>, g: &Geodesic<T>, vectors: bool) {
         (self.low.value, self.high.value) = (f64::INFINITY, f64::NEG_INFINITY);
         if g.architecture.dim() <= MAX_DIRECT_DIM {
@@ -64,7 +64,7 @@ impl<T: Real> Spectrum<T> {
     }
 
     fn note(&mut self, row: usize, (low, high): (f64, f64)) {
-        // NaN is noted, and stays: it must not hide behind finite rows.
+        // A NaN is recorded and kept, because finite rows must not hide it.
         if low < self.low.value || low.is_nan() {
             (self.low.value, self.low.row) = (low, row);
         }
@@ -185,7 +185,7 @@ mod tests {
     use crate::clouds::settings::Settings;
     use crate::linalg::eigen;
 
-    /// Both ways against the eigenvalues of every Hessian: below and above the dimension where they change.
+    /// Both methods against the eigenvalues of every Hessian, below and above the dimension where the method changes.
     #[test]
     fn extremes_over_a_chunk() {
         for (d, tolerance) in [(1, 1e-12), (2, 1e-12), (3, 1e-12), (7, 1e-12), (16, 1e-12), (20, 1e-9), (60, 2e-2)] {
@@ -206,7 +206,7 @@ mod tests {
             for (end, exact, sign) in [(&spectrum.low, low, 1.0), (&spectrum.high, high, -1.0)] {
                 assert!((end.value - exact).abs() < tolerance * size, "d {d}: {} {exact}", end.value);
                 assert!(sign * (end.value - exact) > -1e-10 * size, "a Ritz value lies inside the spectrum");
-                // The vector is an eigenvector of that sample: its Rayleigh quotient is the value.
+                // The vector is an eigenvector for that sample: its Rayleigh quotient is the eigenvalue.
                 let h = &chunk.hessians[end.row * d * d..(end.row + 1) * d * d];
                 let v = &end.vector;
                 let quotient: f64 = (0..d * d).map(|k| v[k / d] * h[k] * v[k % d]).sum();
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// A row that is not a number is found, whatever comes after it.
+    /// A NaN row is found in every position.
     #[test]
     fn a_row_that_is_not_a_number_wins() {
         let nan = f64::NAN;

@@ -1,4 +1,4 @@
-//! The cost by which states of a training are compared, and measures as they are projected.
+//! The cost by which the states of a training are compared, and the projection of measures on a curve.
 
 use super::target::ProjectionTarget;
 use super::time_search::{Descent, ProjectedTime, Search, coarse};
@@ -18,7 +18,7 @@ use crate::simd::real::Real;
 /// Majorisation steps from a known time.
 const MAJORISATION_STEPS: usize = 3;
 
-/// Fixed points on which the states of a training are compared (common random numbers).
+/// Evaluates the cost of training states on fixed points (common random numbers).
 pub(crate) struct Evaluator<T> {
     x: Vec<T>,
     targets: Vec<ProjectionTarget<T>>,
@@ -29,7 +29,7 @@ pub(crate) struct Evaluator<T> {
 }
 
 impl<T: Real> Evaluator<T> {
-    /// As many samples of ρ and of every source as the settings say.
+    /// Draws [`Settings::evaluation_points`] samples of ρ and at most as many points of every source.
     pub fn new(data: &Data<T>, settings: &Settings, mut solves: Box<dyn DivergenceBackend<T>>) -> Result<Self> {
         let (points, seed, sinkhorn) = (settings.evaluation_points, settings.seed, &settings.sinkhorn);
         let clouds = map(&data.sources, |_, source| {
@@ -39,8 +39,8 @@ impl<T: Real> Evaluator<T> {
             (y, epsilon)
         });
         Ok(Evaluator {
-            // Even samples of ρ: with independent ones the errors of their moments, common to all measures, would
-            // decide between states.
+            // An even set of samples of ρ. With independent samples the errors of their moments, which all measures
+            // share, would dominate the differences between states.
             x: lattice(seed, StreamId::EvaluationReference, points, data.dim),
             targets: ProjectionTarget::all(clouds, &mut *solves, sinkhorn)?,
             weights: data.weights.clone(),
@@ -50,12 +50,13 @@ impl<T: Real> Evaluator<T> {
         })
     }
 
-    /// Solves elsewhere from now on.
+    /// Moves the solves to another backend.
     pub fn solve_on(&mut self, solves: Box<dyn DivergenceBackend<T>>) {
         self.solves = solves;
     }
 
-    /// `Σ_i w_i min_t S_ε(μ(t), ν_i)` by a few majorisation steps from the times, clipped to the interval of these samples.
+    /// `Σ_i w_i min_t S_ε(μ(t), ν_i)`, where the minimum is approximated by a few majorisation steps from `times`,
+    /// clipped to the interval of these samples.
     pub fn cost(&mut self, geodesic: &Geodesic<T>, times: &[f64]) -> Result<f64> {
         let (samples, interval) = Samples::and_interval(geodesic, &self.x, self.margin);
         let (track, each) = (SampledCurve::new(samples.all()), self.targets.iter().zip(times));
@@ -66,24 +67,24 @@ impl<T: Real> Evaluator<T> {
     }
 }
 
-/// A component as projections see it: geodesic, stored interval, and the span of times where a search begins.
+/// A component for projections: the geodesic, its stored interval, and the range of times on which a search starts.
 pub(crate) struct Curve<'a, T> {
     pub geodesic: &'a Geodesic<T>,
     pub interval: &'a Interval,
     pub span: (f64, f64),
 }
 
-/// Measures in a frame with the rule for ε there, and who solves.
+/// Measures in a frame, with the rule for ε in this frame and the solver.
 pub(crate) struct Measures<'a, T> {
     pub sources: &'a [Source<T>],
-    /// One a source.
+    /// One weight per source.
     pub weights: &'a [f64],
     pub epsilon: &'a (dyn Fn(&Points<T>) -> f64 + Sync),
     pub sinkhorn: &'a Sinkhorn,
     pub seed: u64,
-    /// Points on either side of a projection.
+    /// Points on each side of a projection.
     pub points: usize,
-    /// Pooled variance, the yardstick of what counts as 0.
+    /// Pooled variance, relative to which a variation is regarded as 0.
     pub variance: f64,
     pub solves: &'a mut dyn DivergenceBackend<T>,
 }
@@ -93,7 +94,7 @@ impl<T: Real> Measures<'_, T> {
         self.sources[0].points.dim()
     }
 
-    /// What is projected on curves: all points of the measures, or as many as projections use.
+    /// The targets of projections: all points of each measure, or [`Measures::points`] representatives.
     pub fn targets(&mut self) -> Result<Vec<ProjectionTarget<T>>> {
         let clouds = map(self.sources, |_, source| {
             let mut stream = Stream::at(self.seed, StreamId::ProjectionMeasure);
@@ -104,7 +105,7 @@ impl<T: Real> Measures<'_, T> {
         ProjectionTarget::all(clouds, self.solves, self.sinkhorn)
     }
 
-    /// Projects [`Measures::targets`] on a curve. What a measure gets does not depend on the others.
+    /// Projects [`Measures::targets`] on a curve. The result of a measure does not depend on the other measures.
     pub fn project(&mut self, targets: &[ProjectionTarget<T>], curve: &Curve<'_, T>) -> Result<Vec<ProjectedTime>> {
         let x = lattice(self.seed, StreamId::ProjectionReference, self.points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);

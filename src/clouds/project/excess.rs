@@ -1,11 +1,11 @@
-//! How far laws on curves lie from measures, with the noise of sampling taken out:
+//! Squared distances between laws on curves and measures, without the bias caused by sampling:
 //!
 //! `E(μ, ν) = ½ [OT(X, Y) + OT(X', Y')] − ½ OT(X, X') − ½ OT(Y, Y')`
 //!
-//! with independent samples X, X' of μ and Y, Y' of ν, all of one size. What OT makes of the noise of samples cancels: E
-//! has mean 0 where μ = ν, whatever the number of points, the dimension and ε. All laws meet the same samples of a
-//! measure and the same samples of ρ, which are its own: common to all measures they would make errors that do not
-//! average out.
+//! with independent samples X, X' of μ and Y, Y' of ν, all of the same size. The bias of OT caused by sampling cancels:
+//! E has mean 0 where μ = ν, for every number of points, dimension and ε. All laws are compared with the same samples
+//! of a measure, and are sampled at the same samples of ρ. Each measure has different samples of ρ: the errors of
+//! samples common to all measures would not average out.
 
 use super::evaluate::Measures;
 use crate::clouds::data::source::Source;
@@ -18,42 +18,42 @@ use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// Numbers that the blocks under way may hold.
+/// Largest number of coordinates that the blocks in progress hold.
 const MAX_NUMBERS_HELD: usize = 1 << 24;
 
-/// A law: the displacements of curves at times, added over the same samples of ρ; the first curve brings the origin.
-/// (curve, time).
+/// A law given by pairs (curve, time): the sum of the displacements of the curves at these times over the same samples
+/// of ρ, starting from u of the first curve.
 pub(crate) type Law = Vec<(usize, f64)>;
 
-/// Excesses of laws over measures, block by block.
+/// Excesses of laws over measures, for each block.
 pub(crate) struct Excesses {
-    /// Of each law, n × G.
+    /// Excesses of each law, n × G.
     pub laws: Vec<Vec<f64>>,
     /// OT(Y, Y') of each block, n × G.
     pub cross: Vec<f64>,
-    /// `Σ_i w_i S_ε(Y, Y')`, the scale of what was taken out.
+    /// `Σ_i w_i S_ε(Y, Y')`, the scale of the bias that was subtracted.
     pub noise_floor: f64,
     /// Solves that did not converge.
     pub unconverged: usize,
 }
 
-/// How the measures are drawn from.
+/// How samples are drawn from the measures.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Draws {
-    /// Points on either side, of each measure.
+    /// Points per sample, for each measure.
     pub points: Vec<usize>,
     /// G, the number of blocks of each measure.
     pub blocks: usize,
-    /// How many of them are worth independent ones: a small sample is used up.
+    /// Effective number of independent blocks of each measure: the blocks of a small sample reuse its points.
     pub worth: Vec<f64>,
-    /// Measures whose weights count, drawn from with replacement.
+    /// Number of measures that are not samples and are drawn from with replacement.
     pub weighted: usize,
-    /// Weights of the measures themselves in sums.
+    /// Weights of the measures in sums.
     pub weights: Vec<f64>,
 }
 
 impl Draws {
-    /// Of at most `points` points.
+    /// Samples of at most `points` points.
     pub fn new<T: Real>(sources: &[Source<T>], weights: &[f64], points: usize) -> Self {
         let blocks = 64usize.div_ceil(sources.len()).clamp(2, 16);
         let sizes: Vec<usize> = sources.iter().map(|s| s.draw_size(points)).collect();
@@ -68,7 +68,7 @@ impl Draws {
         }
     }
 
-    /// (fewest, most).
+    /// (smallest, largest) number of points.
     pub fn range(&self) -> (usize, usize) {
         (self.points.iter().min().copied().unwrap_or(0), self.points.iter().max().copied().unwrap_or(0))
     }
@@ -76,12 +76,12 @@ impl Draws {
 
 /// The solves of one block of one measure.
 struct Block<'a, T> {
-    /// Y and Y', their means moved to 0, and the means: the cost of every plan splits into that of the means and that of centred
-    /// clouds, whose exponents are small.
+    /// Y and Y' with their means moved to 0, and the means. The cost of every plan is the squared distance of the means
+    /// plus the cost between the centred clouds, whose exponents are small.
     y: [Points<T>; 2],
     y_means: [Vec<f64>; 2],
     epsilon: f64,
-    /// Of each curve, those of X and then those of X'.
+    /// For each curve, the samples of X, then those of X'.
     samples: Vec<Samples<T>>,
     laws: &'a [Law],
     /// OT(Y, Y'), if it is known.
@@ -109,12 +109,12 @@ impl<'a, T: Real> Block<'a, T> {
         block
     }
 
-    /// 0 to 2: (X, Y), (X', Y'), (X, X') of a law; 3: (Y, Y').
+    /// The kind and the law of the next problem. Kinds 0 to 2: (X, Y), (X', Y'), (X, X') of a law; kind 3: (Y, Y').
     fn next(&self) -> (usize, usize) {
         (self.found.len() / self.laws.len(), self.found.len() % self.laws.len())
     }
 
-    /// A time that was not found has no excess.
+    /// Skips laws with a time that is not finite; their excess is NaN.
     fn skip(&mut self) {
         while let (0..3, law) = self.next()
             && self.laws[law].iter().any(|(_, time)| !time.is_finite())
@@ -123,7 +123,7 @@ impl<'a, T: Real> Block<'a, T> {
         }
     }
 
-    /// X or X' of a law.
+    /// Places X or X' of a law.
     fn place(&mut self, law: usize, half: usize) {
         let Block { samples, laws, x, x_means, .. } = self;
         let out = x[half].coords_mut();
@@ -161,7 +161,7 @@ impl<T: Real> Query<T> for Block<'_, T> {
             let [x, y] = &self.y;
             return self.cross.is_none().then_some(DivergenceQuery { x, y, epsilon, near: false });
         }
-        // From law to law the same samples move, as a rule a little.
+        // From one law to the next the same samples move, usually by small distances.
         let near = law > 0 && self.found[self.found.len() - 1].is_finite();
         (0..2).filter(|&half| kind == 2 || kind == half).for_each(|half| self.place(law, half));
         self.gap = match kind {
@@ -180,15 +180,15 @@ impl<T: Real> Query<T> for Block<'_, T> {
             self.skip();
         } else {
             self.cross = Some(self.gap + answer.xy);
-            // OT(Y, Y) and OT(Y', Y') have one law.
+            // OT(Y, Y) and OT(Y', Y') have the same expectation.
             self.noise = self.gap + answer.xy - answer.xx;
         }
     }
 }
 
 impl<T: Real> Measures<'_, T> {
-    /// Excesses of laws on curves; `laws` of a measure, as many for each. `cross` is known if these draws were made
-    /// before.
+    /// Excesses of laws on curves. `laws` has one list per measure, all of the same length. `cross` is given if these
+    /// samples were drawn before.
     pub fn excesses(
         &mut self,
         curves: &[&Geodesic<T>],

@@ -1,4 +1,4 @@
-//! What components explain: sums of excesses, their standard errors, and when a share means something.
+//! Explained shares: sums of excesses, their standard errors, and the condition under which a share is reported.
 
 use super::evaluate::Measures;
 use super::excess::{Draws, Law};
@@ -7,16 +7,16 @@ use crate::error::Result;
 use crate::results::Share;
 use crate::simd::real::Real;
 
-/// A share is resolved if the variation is at least so many standard errors.
+/// A share is reported if the variation is at least this many standard errors.
 pub(crate) const MIN_RESOLVED_VARIATION: f64 = 2.5;
-/// A variation below this share of the pooled variance, measure by measure, is rounding.
+/// A variation below this fraction of the pooled variance per measure is regarded as rounding.
 const ROUNDING_SHARE: f64 = 1e-6;
 
-/// The yardstick: the best single point of the first component, block by block. It is the same for all components.
+/// The baseline: the best single point of the first component, for each block. It is the same for all components.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Baseline {
-    /// Its time on the first component, in the frame.
+    /// Time of the single point on the first component, in the frame.
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub time: f64,
     /// Excesses over the measures, n × G.
@@ -29,36 +29,36 @@ pub(crate) struct Baseline {
     noise_floor: f64,
 }
 
-/// Measures on a component, in the frame.
+/// The projections of the measures on a component, in the frame.
 pub(crate) struct Projected<'a, T> {
     pub geodesic: &'a Geodesic<T>,
     pub times: Vec<f64>,
-    /// Variances of the times, 0 where there are none.
+    /// Variances of the times, 0 where they are unknown.
     pub errors: Vec<f64>,
-    /// The time where it meets the first component.
+    /// The time at which this component meets the first.
     pub meeting: f64,
 }
 
-/// What [`Measures::shares`] finds.
+/// The result of [`Measures::shares`].
 pub(crate) struct Shares {
     pub baseline: Baseline,
     pub draws: Draws,
-    /// Of the components asked for.
+    /// Shares of the requested components.
     pub shares: Vec<Share>,
     pub variation: Estimate,
     pub noise_floor: f64,
     pub unconverged: usize,
 }
 
-/// What the yardstick is: its time, or all of it if that is known.
+/// The baseline, or only its time if the baseline has not been computed.
 pub(crate) enum BaselineChoice {
     At(f64),
     Known(Baseline),
 }
 
 impl<T: Real> Measures<'_, T> {
-    /// What components explain, from the one with index `from` on; those before count where all are taken together.
-    /// At most `points` points on either side.
+    /// Shares that the components explain, from index `from` on. The earlier components enter the share of all
+    /// components together. Samples have at most `points` points.
     pub fn shares(
         &mut self,
         components: &[Projected<'_, T>],
@@ -73,7 +73,8 @@ impl<T: Real> Measures<'_, T> {
             BaselineChoice::Known(Baseline { time, .. }) | BaselineChoice::At(time) => Err(time),
         };
         let wanted = from..components.len();
-        // A component alone, then all up to it; the first is both.
+        // The laws of each component by itself, then those of all components up to it. For the first component both are
+        // the same.
         let laws = |i: usize| -> Vec<Law> {
             let time = |k: usize| components[k].times[i];
             let alone = wanted.clone().map(|k| vec![(k, time(k))]);
@@ -95,7 +96,7 @@ impl<T: Real> Measures<'_, T> {
                 Baseline { time, excess, cross: found.cross, noise_floor: found.noise_floor }
             }
         };
-        // Times found on a sample come too near to it, by their variance.
+        // A time estimated from a sample is too near to the sample. The variance of the time corrects this.
         let mut corrected = |upto: std::ops::RangeInclusive<usize>| {
             let mut values = excesses.next().unwrap_or_default();
             for (i, blocks) in values.chunks_exact_mut(draws.blocks).enumerate() {
@@ -110,7 +111,7 @@ impl<T: Real> Measures<'_, T> {
         let variation = draws.sum(&baseline.excess);
         let resolved = variation.value >= MIN_RESOLVED_VARIATION * variation.se
             && variation.value > ROUNDING_SHARE * self.weights.iter().sum::<f64>() * self.variance;
-        // A divergence that left the range leaves no share.
+        // A divergence that is not finite gives no share.
         let part =
             |values: &[f64]| resolved.then(|| draws.part(&baseline.excess, values)).filter(|p| p.value.is_finite());
         let share = |(k, alone): (usize, &Vec<f64>)| {
@@ -138,7 +139,7 @@ impl<T: Real> Measures<'_, T> {
     }
 }
 
-/// A sum over the measures.
+/// A sum over the measures with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
     pub value: f64,
@@ -158,7 +159,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 impl Draws {
-    /// Standard error of `Σ_i w_i` of the means of blocks.
+    /// Standard error of `Σ_i w_i` times the means of the blocks.
     fn se(&self, values: &[f64]) -> f64 {
         let variance = |((blocks, worth), weight): ((&[f64], &f64), &f64)| {
             let mean = mean(blocks);

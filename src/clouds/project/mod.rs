@@ -1,4 +1,4 @@
-//! Measures on a component: times, residuals, errors of times, and what a component explains.
+//! Projection of measures on a component: times, residuals, errors of times, and explained shares.
 
 pub(crate) mod evaluate;
 pub(crate) mod excess;

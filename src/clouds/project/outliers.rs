@@ -1,15 +1,18 @@
-//! Points and measures so far from all others that they decide the whole fit: a missing value coded as -9999, a wrong unit.
+//! Detects points and measures so far from all others that they determine the whole fit, such as a missing value coded
+//! as -9999 or a wrong unit.
 
 use crate::clouds::data::frame::Frame;
 use crate::measure::Measure;
 
-/// A point is named if it alone holds this share of the pooled variance, and lies so many variances away.
+/// A point is reported if it holds more than this share of the pooled variance and its squared distance exceeds this
+/// many pooled variances.
 const POINT_RULE: (f64, f64) = (0.1, 50.0);
-/// A measure is named if it alone holds this share of what one of n measures can hold, and is one of so many at least.
+/// A measure is reported if it holds more than this share of the largest variance that one of n measures can hold, and
+/// n is at least the second number.
 const MEASURE_RULE: (f64, usize) = (0.9, 5);
 
-/// One sentence for the point, or else the measure, that holds most of the variance, if it is so much. `weights` are those of the
-/// measures.
+/// One sentence about the point, or otherwise the measure, with the largest part of the variance, if it satisfies the
+/// rule. `weights` are the weights of the measures.
 pub(crate) fn outlier(measures: &[Measure], weights: &[f64]) -> Option<String> {
     let frame = Frame::of(&measures.iter().collect::<Vec<_>>(), weights);
     let total: f64 = weights.iter().sum();
@@ -81,7 +84,7 @@ mod tests {
         let mut far = plain.clone();
         far[2].iter_mut().for_each(|v| *v += 1e4);
         assert!(find(&of(far)).unwrap().starts_with("cloud 2 alone"));
-        // Few points, two clouds, equal points: nothing to say.
+        // Few points, two clouds and equal points are not reported.
         for n in [1, 2, 5] {
             for count in [2, 3, 8] {
                 assert_eq!(find(&of((0..count).map(|i| cloud(i, n, &mut s)).collect())), None, "{n} {count}");

@@ -1,25 +1,25 @@
-//! Measures as projections see them.
+//! The measures that are projected.
 
 use crate::error::Result;
 use crate::ot::{Answer, DivergenceBackend, Points, Report, Sinkhorn};
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// A measure, as points in the engine's frame.
+/// A measure as points in the normalised frame.
 #[derive(Clone, Debug)]
 pub(crate) struct ProjectionTarget<T> {
-    /// Points, their mean moved to 0.
+    /// Points, moved to mean 0.
     pub y: Points<T>,
-    /// Their mean.
+    /// Mean of the points before this shift.
     pub mean: Vec<f64>,
     pub epsilon: f64,
-    /// OT_ε(y, y), the same wherever a curve is.
+    /// OT_ε(y, y), which does not depend on the curve.
     own: f64,
     pub report: Report,
 }
 
 impl<T: Real> ProjectionTarget<T> {
-    /// From clouds, each with its ε.
+    /// Targets from clouds, each with its ε.
     pub fn all(
         clouds: Vec<(Points<T>, f64)>,
         solves: &mut dyn DivergenceBackend<T>,
@@ -34,14 +34,14 @@ impl<T: Real> ProjectionTarget<T> {
         Ok(clouds.into_iter().zip(terms).map(target).collect())
     }
 
-    /// For slopes and differences of divergences alone: OT_ε(y, y) is not known.
+    /// A target only for slopes and differences of divergences: OT_ε(y, y) is not computed.
     pub fn slopes(y: Points<T>, epsilon: f64) -> Self {
         let (y, mean) = y.centred();
         let report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
         ProjectionTarget { y, mean, epsilon, own: 0.0, report }
     }
 
-    /// On few points, for differences of divergences alone.
+    /// The target on few points, only for differences of divergences.
     pub fn thinned(&self, points: usize) -> Self {
         ProjectionTarget { y: self.y.thinned(points), mean: self.mean.clone(), own: 0.0, ..*self }
     }

@@ -1,4 +1,5 @@
-//! Times without values: steps by majorisation, for the best single point of a curve and for the errors of times.
+//! Times by majorisation steps without the value of the divergence: for the best single point of a curve and for the
+//! errors of times.
 
 use super::evaluate::{Curve, Measures};
 use super::target::ProjectionTarget;
@@ -12,22 +13,25 @@ use crate::pool::map;
 use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
 
-/// Points and steps for the best single point.
+/// Points and majorisation steps for the best single point.
 const SINGLE_POINT_SEARCH: (usize, usize) = (512, 2);
-/// Most points of a half, steps on it, and how often a sample is cut in halves, for the error of a time.
+/// Largest number of points of a half sample, majorisation steps on it, and number of splits of the sample, for the
+/// error of a time.
 const HALF_SAMPLE_SEARCH: (usize, usize) = (256, 3);
 const SPLITS: u32 = 2;
 
-/// The variance that a time owes to the points of its measure: that of another sample of the same law.
+/// The variance of a time that is caused by the finite number of points of its measure: that over other samples of the
+/// same law.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeError {
     pub variance: f64,
-    /// The worst solve behind it.
+    /// The worst report of the solves.
     pub report: Report,
 }
 
 impl<T: Real> Measures<'_, T> {
-    /// The time of the best single point of a curve, argmin of `Σ_i h_i(t)`, from the mean of the measures' times.
+    /// The time of the best single point of a curve, argmin of `Σ_i h_i(t)`, starting from the mean of the times of the
+    /// measures.
     pub fn single(&mut self, targets: &[ProjectionTarget<T>], curve: &Curve<'_, T>, times: &[f64]) -> Result<f64> {
         let (points, steps) = SINGLE_POINT_SEARCH;
         let x = lattice(self.seed, StreamId::SinglePointReference, points, self.dim());
@@ -39,7 +43,7 @@ impl<T: Real> Measures<'_, T> {
             times.zip(weights).map(|(time, weight)| weight / total * time).sum::<f64>()
         };
         let mut time = mean(&mut times.iter().copied());
-        // The mean of the steps is clipped, not each of them.
+        // The mean of the steps is clipped, not each step.
         let whole = Interval::new(0.0, 0.0, 0.0);
         for _ in 0..steps {
             let found = self.approach(&samples, &whole, targets.iter().map(|target| (target, time, 1)))?;
@@ -48,9 +52,9 @@ impl<T: Real> Measures<'_, T> {
         Ok(time)
     }
 
-    /// The errors of times found by projection: a sample is cut in halves at random, each half moves the time to where
-    /// it wants it, over the same samples of ρ, and the variance of their difference is scaled to the whole sample. None
-    /// where the weights count: then the measure is no sample.
+    /// The errors of times found by projection. A sample is split into random halves `SPLITS` times. Each half moves
+    /// the time by majorisation steps over the same samples of ρ, and the variance of the difference of two halves is
+    /// scaled to the whole sample. None for a measure that is not a sample.
     pub fn time_errors(&mut self, curve: &Curve<'_, T>, times: &[f64]) -> Result<Vec<Option<TimeError>>> {
         let (points, steps) = HALF_SAMPLE_SEARCH;
         let x = lattice(self.seed, StreamId::TimeErrorReference, points, self.dim());
@@ -58,7 +62,8 @@ impl<T: Real> Measures<'_, T> {
         let cut = |i: usize, source: &crate::clouds::data::source::Source<T>| {
             let size = source.sample().filter(|_| times[i].is_finite()).map(|_| source.draw_size(points));
             let cut = |split| {
-                // Streams are the same for all measures: what one gets does not depend on the others.
+                // The streams are the same for all measures, so that the result of a measure does not depend on the
+                // others.
                 let mut stream = Stream::at(self.seed, StreamId::TimeErrorSplit { split });
                 source.pairs(&mut stream, size.unwrap_or(0), 1)
             };

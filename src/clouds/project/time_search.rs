@@ -1,4 +1,4 @@
-//! The time at which a component comes nearest to a measure.
+//! The time at which a component is nearest to a measure.
 
 use super::target::ProjectionTarget;
 use super::track::{Along, SampledCurve};
@@ -8,24 +8,24 @@ use crate::ot::{Answer, DivergenceQuery, Points, Query, Report, variance};
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// Where a measure projects.
+/// The projection of a measure on a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ProjectedTime {
     pub time: f64,
-    /// S_ε there.
+    /// S_ε at this time.
     pub value: f64,
-    /// The worst solve on the way.
+    /// The worst report of the solves.
     pub report: Report,
 }
 
-/// From a near time, some steps by majorisation (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.
+/// Majorisation steps from a time near the minimum (D11 c): `t ← t − h'/(2⟨v, v⟩)`, clipped.
 #[derive(Clone, Debug)]
 pub(crate) struct Descent<'a, T> {
     track: &'a SampledCurve<'a, T>,
     target: &'a ProjectionTarget<T>,
     interval: &'a Interval,
     time: f64,
-    /// Solves still to be done, the last one for the value if it is wanted.
+    /// Remaining solves, including the one for the value if it is wanted.
     left: usize,
     valued: bool,
     value: f64,
@@ -48,7 +48,7 @@ impl<'a, T: Real> Descent<'a, T> {
         }
     }
 
-    /// `steps` steps for their time alone; the start need not lie in the interval.
+    /// `steps` steps without the value. The start need not lie in the interval.
     pub fn to_time(
         track: &'a SampledCurve<'a, T>,
         target: &'a ProjectionTarget<T>,
@@ -85,43 +85,44 @@ impl<T: Real> Query<T> for Descent<'_, T> {
     }
 }
 
-/// Points on either side of the coarse search, and its times.
+/// Points on each side of the coarse search, and number of its times.
 const COARSE_POINTS: usize = 256;
 const COARSE_TIMES: usize = 13;
-/// How far beyond the training times the coarse search begins to look, as a share of their span.
+/// Margin of the coarse grid beyond the training times, as a share of their span.
 const COARSE_MARGIN: f64 = 0.25;
-/// How often the grid may move on: each move triples its width, and none goes beyond [`MAX_DISTANCE`].
+/// Largest number of moves of the grid. A move goes on by up to two widths, and not beyond [`MAX_DISTANCE`].
 const MAX_GRID_MOVES: usize = 16;
-/// Along a geodesic `W₂(μ(s), μ(t)) = |s − t| ‖v‖`, so by the triangle inequality no time farther than `2 √h(s) / ‖v‖` from s is
-/// better than s. The divergence is not quite W₂², hence a little more.
+/// Along a geodesic `W₂(μ(s), μ(t)) = |s − t| ‖v‖`, so by the triangle inequality no time farther than `2 √h(s) / ‖v‖`
+/// from s is better than s. The constant is larger than 2 because the divergence differs slightly from W₂².
 const MAX_DISTANCE: f64 = 3.0;
-/// Times are found to this share of the span of the training times.
+/// Precision of the time, as a share of the span of the training times.
 const TIME_PRECISION: f64 = 1e-4;
-/// The span counts as at least this share of the time that the curve needs for the distance to the target: training
-/// times may all be equal.
+/// Lower bound of the span, as a share of the time that the curve needs for the distance to the target. It is used when
+/// all training times are equal.
 const MIN_SPAN: f64 = 0.01;
-/// A secant step is at most this many majorisation steps long.
+/// Largest length of a secant step, in majorisation steps.
 const MAX_SECANT_STEP: f64 = 20.0;
-/// Steps of the refinement; each shrinks the bracket or is a majorisation step inside it.
+/// Largest number of refinement steps. Each shrinks the bracket or is a majorisation step inside it.
 const MAX_REFINEMENTS: usize = 25;
-/// A divergence below 0 by more than this share of its terms is no result of a solve that converged.
+/// If a divergence is below 0 by more than this share of its terms, the solve is regarded as not converged.
 const NEGATIVE: f64 = 1e-3;
 
-/// A safe search over the whole interval: a grid over the span of the training times and beyond, on few points,
-/// that moves on while the best time is its last; then, on all points, secant steps for h' = 0 inside the bracket of
-/// the best grid time, halved by the sign of h' wherever a step would leave it, but for a step beyond the interval,
-/// which goes to its end. `2⟨v, v⟩` bounds h'' from above, so no step is shorter than by majorisation (D11 c). The number
-/// of solves is bounded, and the time that is found is a finite one of the closed interval, whatever the solves say.
+/// A robust search over the whole interval. First, a grid over the span of the training times with a margin is
+/// evaluated on few points, and moves on while its best time is an end of the grid. Then secant steps for h' = 0 are
+/// done on all points inside the bracket of the best grid time. A step that would leave the bracket is replaced by
+/// bisection with the sign of h', except a step beyond the interval, which goes to the end of the interval. `2⟨v, v⟩`
+/// bounds h'' from above, so no step is shorter than a majorisation step (D11 c). The number of solves is bounded, and
+/// the result is a finite time of the closed interval, whatever the results of the solves.
 #[derive(Clone, Debug)]
 pub(crate) struct Search<'a, T> {
     track: &'a SampledCurve<'a, T>,
-    /// The first of its samples.
+    /// The curve at the first of its samples.
     coarse: &'a SampledCurve<'a, T>,
     target: &'a ProjectionTarget<T>,
     interval: &'a Interval,
-    /// First and last training time.
+    /// Smallest and largest training time.
     times: (f64, f64),
-    /// From one to the other, as far as that can be believed.
+    /// Their difference, with a lower bound ([`MIN_SPAN`]).
     span: f64,
     stage: Stage<T>,
     along: Along<T>,
@@ -138,7 +139,7 @@ enum Stage<T> {
 }
 
 impl<'a, T: Real> Search<'a, T> {
-    /// `coarse` is [`coarse`] of the same samples as `track`.
+    /// `coarse` must be [`coarse`] of the samples of `track`.
     pub fn new(
         (track, coarse): (&'a SampledCurve<'a, T>, &'a SampledCurve<'a, T>),
         target: &'a ProjectionTarget<T>,
@@ -164,7 +165,7 @@ impl<'a, T: Real> Search<'a, T> {
         self.foot
     }
 
-    /// The first stage: a grid, or where the curve does not move its one time.
+    /// The first stage: a grid, or a single time if the curve does not move.
     fn begin(&mut self) -> Stage<T> {
         let reach = reach(self.track, self.target);
         if !reach.is_finite() {
@@ -203,7 +204,7 @@ impl<T: Real> Query<T> for Search<'_, T> {
                 if value < -NEGATIVE * terms {
                     self.along.report.status = Status::Diverged;
                 }
-                // A divergence is at least 0; what is less is the error of the solves.
+                // A divergence is at least 0. A negative value is an error of the solves.
                 self.foot = ProjectedTime { time: fine.time, value: value.max(0.0), report: self.along.report };
                 let curvature = 2.0 * self.track.speed_squared;
                 let goes_on =
@@ -221,13 +222,13 @@ impl<T: Real> Query<T> for Search<'_, T> {
     }
 }
 
-/// What the first stage of a search sees.
+/// The curve for the first stage of a search.
 pub(crate) fn coarse<T: Real>(samples: SampleView<'_, T>) -> SampledCurve<'_, T> {
     SampledCurve::new(samples.front(COARSE_POINTS))
 }
 
-/// Root mean square distance of two independent points of μ(0) and ν, over the speed: more than any sensible |t|. Not finite for a
-/// curve that does not move.
+/// Root mean square distance of two independent points of μ(0) and ν, over the speed: an upper bound of any sensible
+/// |t|. It is not finite for a curve that does not move.
 fn reach<T: Real>(track: &SampledCurve<'_, T>, target: &ProjectionTarget<T>) -> f64 {
     let mut u = Points::buffer(track.samples.n, track.samples.dim());
     track.at(0.0, u.coords_mut());
@@ -235,7 +236,7 @@ fn reach<T: Real>(track: &SampledCurve<'_, T>, target: &ProjectionTarget<T>) -> 
     (variance(&u) + variance(&target.y) + gap).sqrt() / track.speed()
 }
 
-/// Times at equal distances.
+/// A grid of equidistant times.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     low: f64,
@@ -246,7 +247,7 @@ struct Grid {
 }
 
 const COARSE_CELLS: usize = COARSE_TIMES - 1;
-/// Nothing is best yet.
+/// Value before the first evaluation.
 const NO_BEST: (f64, usize) = (f64::INFINITY, 0);
 
 impl Grid {
@@ -255,7 +256,7 @@ impl Grid {
         Grid { low, high, next: 0, best: NO_BEST, moves: 0 }
     }
 
-    /// The k-th, its ends exactly. The turned curve has the turned grid, bit for bit.
+    /// The k-th time; the ends are exact. The grid of the reversed curve is the reversed grid, bit for bit.
     fn time(&self, k: usize) -> f64 {
         match k {
             0 => self.low,
@@ -265,7 +266,7 @@ impl Grid {
         }
     }
 
-    /// Takes h of the next time; at the end the neighbours of the best one.
+    /// Takes h at the next time. At the end of the grid it returns the neighbours of the best time, or moves the grid.
     fn tell(&mut self, h: f64, speed: f64, interval: &Interval) -> Option<(f64, f64)> {
         if h < self.best.0 {
             self.best = (h, self.next);
@@ -277,10 +278,10 @@ impl Grid {
         let (value, best) = self.best;
         let (low, high, time) = (self.low, self.high, self.time(best));
         if !value.is_finite() {
-            // No time has a value: the middle is as good as any, and the last solve will say so.
+            // No time has a finite value. The middle is returned, and the next solve reports the failure.
             return Some((self.time(COARSE_CELLS / 2), self.time(COARSE_CELLS / 2)));
         }
-        // No better time is farther away.
+        // No better time is farther away (see `MAX_DISTANCE`).
         let within = MAX_DISTANCE * value.max(0.0).sqrt() / speed;
         let (least, most) = (interval.clip(time - within).0, interval.clip(time + within).0);
         let (step, width) = (self.time(1) - low, high - low);
@@ -303,14 +304,14 @@ struct Refinement {
     low: f64,
     high: f64,
     time: f64,
-    /// The time before, and h' there.
+    /// The previous time, and h' there.
     before: Option<(f64, f64)>,
     /// The ends of the interval that were tried.
     tried: [bool; 2],
     steps: usize,
 }
 
-/// How much longer than the bound's a secant step may be: as long as the two slopes say, if they make sense.
+/// Ratio of the secant step to the majorisation step, limited, and 1 if it is less than 1.
 fn longer(factor: f64) -> f64 {
     if factor >= 1.0 { factor.min(MAX_SECANT_STEP) } else { 1.0 }
 }
@@ -320,7 +321,7 @@ impl Refinement {
         Refinement { low, high, time: 0.5 * (low + high), before: None, tried: [false; 2], steps: 0 }
     }
 
-    /// Takes h' at the time and moves it; false once it has been found.
+    /// Takes h' at the present time and moves it. Returns false once the time is found.
     fn tell(&mut self, slope: f64, curvature: f64, interval: &Interval, precision: f64) -> bool {
         if self.steps == MAX_REFINEMENTS {
             return false;
@@ -335,7 +336,8 @@ impl Refinement {
         let step = if curvature > 0.0 { -slope / curvature } else { 0.0 };
         let aim = *time + step * before.map_or(1.0, |(t, s)| longer(curvature * (*time - t) / (slope - s)));
         *before = Some((*time, slope));
-        // A step beyond an end of the interval goes to the end itself, once. An infinite end is never reached: no bracket has it.
+        // A step beyond an end of the interval goes to the end itself, once. An infinite end is never reached, because
+        // every bracket is finite.
         let next = if (*low..=*high).contains(&aim) {
             aim
         } else if aim < *low && !tried[0] && *low == interval.low {

@@ -6,8 +6,8 @@ use crate::ot::{Answer, DivergenceQuery, Points, Report};
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// A curve over some samples, its means apart: `ξ(t) − ξ̄(t) = (u − ū) + t (v − v̄)`. Both parts are formed in f64, so that
-/// neither a far measure nor a late time costs digits.
+/// A curve at some samples, with the means separated: `ξ(t) − ξ̄(t) = (u − ū) + t (v − v̄)`. Both parts are computed in
+/// f64, so that a distant measure or a large |t| does not cost digits.
 #[derive(Clone, Debug)]
 pub(crate) struct SampledCurve<'a, T> {
     pub samples: SampleView<'a, T>,
@@ -34,7 +34,7 @@ impl<'a, T: Real> SampledCurve<'a, T> {
         self.speed_squared.sqrt()
     }
 
-    /// Both parts of u + t v: the centred points, and ξ̄(t).
+    /// Writes the centred points of u + t v. The mean ξ̄(t) is part of [`SampledCurve::gap`].
     pub fn at(&self, t: f64, out: &mut [T]) {
         let d = self.samples.dim();
         for (k, (z, (u, v))) in out.iter_mut().zip(self.samples.u.iter().zip(self.samples.v)).enumerate() {
@@ -49,13 +49,14 @@ impl<'a, T: Real> SampledCurve<'a, T> {
     }
 }
 
-/// `h(t) = S_ε(μ(t), ν) = |ξ̄(t) − ȳ|² + S_ε` of the centred clouds, one time after the other: the cost of every plan splits so.
+/// `h(t) = S_ε(μ(t), ν) = |ξ̄(t) − ȳ|² + S_ε` of the centred clouds, at one time after the other. The cost of every
+/// plan has this decomposition.
 #[derive(Clone, Debug)]
 pub(crate) struct Along<T> {
     /// Centred points of μ(t), while they are needed, and the time.
     z: Option<Points<T>>,
     time: f64,
-    /// The worst of the solves.
+    /// The worst report of the solves.
     pub report: Report,
 }
 
@@ -98,13 +99,13 @@ impl<T: Real> Along<T> {
         (value, slope)
     }
 
-    /// The points are needed no more.
+    /// Frees the points.
     pub fn release(&mut self) {
         self.z = None;
     }
 }
 
-/// What is no number was not solved, whatever the report says.
+/// A value that is not finite was not solved, whatever the report says.
 fn sound(report: Report, value: f64, slope: f64) -> Report {
     let status = if value.is_finite() && slope.is_finite() { report.status } else { Status::Diverged };
     Report { status, ..report }

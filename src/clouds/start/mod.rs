@@ -1,4 +1,4 @@
-//! Where training starts: tangent PCA of the measures, regressed into the two networks.
+//! The initial state of a training: tangent PCA of the measures, fitted by the two networks.
 
 pub(crate) mod regression;
 pub(crate) mod tangent;

@@ -1,4 +1,4 @@
-//! Fitting the networks to given pairs: the last part of the tangent start (D11 b).
+//! Regression of the networks on given pairs: the last part of the tangent start (D11 b).
 
 use crate::cancel::Cancel;
 use crate::clouds::geodesic::chunk::{Chunk, chunks, sum_gradients};
@@ -12,20 +12,20 @@ use crate::simd::real::Real;
 const BATCH: usize = 512;
 const RATE: f64 = 3e-3;
 
-/// Which network is fitted.
+/// The network to fit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// φ(x) to targets.
+    /// φ(x) to the targets.
     Phi,
-    /// ∇f(u) to targets: the projection on gradient fields.
+    /// ∇f(u) to the targets: the projection on gradient fields.
     GradientOfF,
 }
 
-/// Pairs for a step: (inputs, targets), each rows × d.
+/// Fills the pairs of a step: (inputs, targets), each rows × d.
 pub(crate) type Pairs<'a, T> = dyn FnMut(usize, &mut [T], &mut [T]) + 'a;
 
-/// Least squares by Adam, cosine to 0. `pairs` fills a batch for a step. Returns the mean squared residual of the last
-/// step, per pair; an error if it is cancelled.
+/// Least squares by Adam, with a rate that falls to 0 by a cosine. `pairs` fills the batch of a step. Returns the mean
+/// squared residual per pair of the last step, or an error if the fit is cancelled.
 pub(crate) fn regress<T: Real>(
     geodesic: &mut Geodesic<T>,
     network: Network,
@@ -88,7 +88,7 @@ pub(crate) fn regress<T: Real>(
     Ok(residual)
 }
 
-/// Batches drawn from fixed pairs (rows × d).
+/// Random batches from fixed pairs (rows × d).
 pub(crate) fn from_list<'a, T: Real>(
     inputs: &'a [T],
     targets: &'a [T],

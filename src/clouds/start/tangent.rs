@@ -1,4 +1,5 @@
-//! The tangent start (D11 b): tangent PCA of debiased barycentric maps at a reference cloud, then networks fitted to it.
+//! The tangent start (D11 b): tangent PCA of debiased barycentric maps at a reference cloud, and the regression of the
+//! networks on it.
 
 use super::regression::{Network, from_list, regress};
 use crate::cancel::Cancel;
@@ -17,7 +18,8 @@ use crate::simd::real::Real;
 
 /// Draws of ρ that are paired with the reference cloud for the regression of φ.
 const PAIRINGS: usize = 4;
-/// Largest dimension for which the roots of the covariances start L; above, a multiple of the identity does.
+/// Largest dimension in which the square roots of the covariances initialise L. In higher dimensions L is a multiple of
+/// the identity.
 const ROOTS: usize = 64;
 
 /// Displacement fields of all measures at a reference cloud, and their principal directions.
@@ -25,16 +27,18 @@ const ROOTS: usize = 64;
 pub(crate) struct TangentSpace<T> {
     /// The reference cloud, N × d.
     pub cloud: Vec<T>,
-    /// Squared singular values of the fields, largest first: what tangent PCA explains of their sum of squares.
+    /// Squared singular values of the fields, largest first: the parts of their sum of squares that the directions
+    /// explain.
     pub spectrum: Vec<f64>,
-    /// Scores of each measure and field (N × d, unit mean square) of each direction.
+    /// For each direction, the score of each measure and the field (N × d, unit mean square).
     directions: Vec<(Vec<f64>, Vec<T>)>,
 }
 
-/// Directions that are kept.
+/// Largest number of directions that are kept.
 const KEPT_DIRECTIONS: usize = 8;
 
-/// A cloud drawn from the pooled measures and moved to their barycentre, by `rounds` of X ← X − Σ_i ŵ_i D_i(X).
+/// The barycentre as a cloud: points drawn from the pooled measures, moved by `rounds` iterations of
+/// `X ← X − Σ_i ŵ_i D_i(X)`.
 pub(crate) fn barycentre<T: Real>(
     data: &Data<T>,
     settings: &Settings,
@@ -79,7 +83,7 @@ impl<T: Real> Query<T> for Field<'_, T> {
     }
 
     fn tell(&mut self, answer: Answer<'_, T>) {
-        // D = ½ G in particle form, G = (2/n)(T_XX − T_XY).
+        // D = ½ G per particle, G = (2/n)(T_XX − T_XY).
         let factor = T::from_f64(-0.5 * self.x.len() as f64);
         self.field = answer.gradient.iter().map(|&g| g * factor).collect();
     }
@@ -107,7 +111,7 @@ fn fields<T: Real>(
 }
 
 impl<T: Real> TangentSpace<T> {
-    /// At the barycentre, fields centred: the start of a first component.
+    /// Tangent space at the barycentre with centred fields, for the start of a first component.
     pub fn at_barycentre(
         data: &Data<T>,
         settings: &Settings,
@@ -121,8 +125,8 @@ impl<T: Real> TangentSpace<T> {
         Ok(Self::of(cloud, fields, data))
     }
 
-    /// At ξ_1(t*) over samples of ρ, the earlier velocities removed, not centred: a later component passes through
-    /// that point and is orthogonal to the earlier ones there.
+    /// Tangent space at ξ_1(t*) over samples of ρ. The fields are not centred, and the earlier velocities are projected
+    /// out: a later component passes through that point and is orthogonal to the earlier ones there.
     fn at_meeting(
         data: &Data<T>,
         settings: &Settings,
@@ -158,7 +162,8 @@ impl<T: Real> TangentSpace<T> {
         Ok(Self::of(cloud, fields, data))
     }
 
-    /// Principal directions of fields in L² of the cloud, each field by its weight (of mean 1).
+    /// Principal directions of the fields in L² of the cloud. Each field is weighted by the weight of its measure
+    /// (weights of mean 1).
     fn of(cloud: Vec<T>, fields: Vec<Vec<T>>, data: &Data<T>) -> Self {
         let (n, points) = (fields.len(), cloud.len() / data.dim);
         let roots: Vec<f64> = data.shares().map(|w| (w * n as f64).sqrt()).collect();
@@ -187,10 +192,10 @@ impl<T: Real> TangentSpace<T> {
         TangentSpace { cloud, spectrum, directions }
     }
 
-    /// Times and the field that they multiply in direction j (from 1), in the gauge max |t| = 1.
+    /// Times and velocity field of direction j (from 1), in the gauge max |t| = 1.
     fn direction(&self, j: usize, n: usize) -> Result<(Vec<f64>, Vec<T>)> {
         let Some((scores, field)) = self.directions.get(j - 1) else {
-            // Measures that do not differ have no direction; then every time is as good as any.
+            // Equal measures have no direction; all times are then equivalent.
             if self.directions.is_empty() {
                 return Ok((vec![0.0; n], vec![T::ZERO; self.cloud.len()]));
             }
@@ -203,8 +208,8 @@ impl<T: Real> TangentSpace<T> {
     }
 }
 
-/// m = pooled mean and L = mean of the roots of the covariances: the spread of a typical measure without that of the
-/// means.
+/// m = pooled mean and L = mean of the square roots of the covariances. L is the spread of a typical measure without
+/// the spread of the means.
 fn set_affine<T: Real>(geodesic: &mut Geodesic<T>, data: &Data<T>) {
     let a = geodesic.architecture.clone();
     if !a.residual {
@@ -234,14 +239,14 @@ fn set_affine<T: Real>(geodesic: &mut Geodesic<T>, data: &Data<T>) {
     geodesic.phi[linear].iter_mut().zip(&root).for_each(|(p, &v)| *p = T::from_f64(v));
 }
 
-/// What a component starts from: its state, and the spectrum of the tangent space if one was computed.
+/// The initial state of a component, and the spectrum of the tangent space if one was computed.
 pub(crate) struct Started<T> {
     pub state: State<T>,
     pub spectrum: Option<Vec<f64>>,
 }
 
-/// The state before the first step. `space` is the tangent space at the barycentre, `meeting` the time on the first
-/// component where a later one begins.
+/// Computes the state before the first step. `meeting` is the time on the first component at which a later component
+/// starts.
 pub(crate) fn start<T: Real>(
     start: Start,
     data: &Data<T>,
@@ -261,7 +266,7 @@ pub(crate) fn start<T: Real>(
             let times = (0..n).map(|_| 2.0 * stream.uniform() - 1.0).collect();
             let mut at = [2.0 * stream.uniform() - 1.0, 2.0 * stream.uniform() - 1.0];
             if settings.residual && !earlier.is_empty() {
-                // φ is known: it is that of the meeting point.
+                // The target of φ is known: the point of the first component at the meeting time.
                 copy_meeting_point(&mut geodesic, data, settings, earlier, (meeting, run), solves.cancel())?;
                 at = [meeting, 0.0];
             }
@@ -295,7 +300,7 @@ fn zero_quadratic<T: Real>(geodesic: &mut Geodesic<T>) {
     geodesic.f[a.quadratic().start..a.slope().end].fill(T::ZERO);
 }
 
-/// φ to the reference cloud, x ~ ρ paired with it by exact assignment.
+/// Fits φ to the reference cloud. The pairs with x ~ ρ come from an exact assignment.
 fn fit_phi<T: Real>(
     geodesic: &mut Geodesic<T>,
     settings: &Settings,
@@ -323,7 +328,7 @@ fn fit_phi<T: Real>(
     regress(geodesic, Network::Phi, settings.tangent.regression, &mut pairs, cancel).map(drop)
 }
 
-/// φ to ξ_1(t*) over fresh samples of ρ, from the parameters of φ_1.
+/// Fits φ to ξ_1(t*) over new samples of ρ, starting from the parameters of φ_1.
 fn copy_meeting_point<T: Real>(
     geodesic: &mut Geodesic<T>,
     data: &Data<T>,

@@ -1,4 +1,4 @@
-//! A part of a step's batch.
+//! A chunk of the batch of a step.
 
 use crate::clouds::geodesic::chunk::Chunk;
 use crate::clouds::geodesic::interval::Interval;
@@ -6,7 +6,7 @@ use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::geodesic::spectrum::Spectrum;
 use crate::simd::real::Real;
 
-/// A finished component as the later ones see it.
+/// A finished component, as the training of later components uses it.
 #[derive(Clone, Debug)]
 pub struct Earlier<T> {
     /// φ and f.
@@ -22,7 +22,7 @@ pub(crate) struct ComponentValues<T> {
     pub v: Vec<T>,
 }
 
-/// A chunk of the batch with what a step keeps beside it.
+/// A chunk of the batch with the other arrays of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchChunk<T> {
     pub chunk: Chunk<T>,
@@ -34,7 +34,7 @@ pub(crate) struct BatchChunk<T> {
 }
 
 impl<T: Real> BatchChunk<T> {
-    /// With room for this many earlier components.
+    /// With memory for this number of earlier components.
     pub fn new(chunk: Chunk<T>, earlier: usize) -> Self {
         let zeros = vec![T::ZERO; chunk.u.len()];
         BatchChunk {
@@ -45,7 +45,8 @@ impl<T: Real> BatchChunk<T> {
         }
     }
 
-    /// u and v of all components, the earlier ones first: they leave no trace in the memory of the passes.
+    /// Computes u and v of all components. The new component is last, because the backward pass needs its intermediate
+    /// values in the chunk.
     pub fn forward(&mut self, geodesic: &Geodesic<T>, earlier: &[Earlier<T>]) {
         for (images, e) in self.earlier.iter_mut().zip(earlier) {
             self.chunk.forward(&e.geodesic);

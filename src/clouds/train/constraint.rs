@@ -1,4 +1,5 @@
-//! How later components stay tied to the earlier ones: the intersection term I and the orthogonality term O (D8).
+//! The constraints between a later component and the earlier ones: the intersection term I and the orthogonality term O
+//! (D8).
 
 use super::batch::{BatchChunk, ComponentValues, Earlier};
 use crate::clouds::geodesic::chunk::Chunk;
@@ -6,7 +7,7 @@ use crate::clouds::geodesic::interval::{End, Interval};
 use crate::clouds::settings::{Orthogonality, Settings};
 use crate::simd::real::{Real, dot};
 
-/// Means over x ~ ρ for one earlier component with velocity h, g being the new one.
+/// Means over x ~ ρ for one earlier component with velocity h; g is the velocity of the new component.
 #[derive(Clone, Copy, Debug, Default)]
 struct Products {
     gh: f64,
@@ -28,9 +29,9 @@ pub(crate) struct Constraint {
 /// ∂(λ_I I) with respect to the meeting times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meeting {
-    /// On the first component; 0 where that time is fixed or clipped.
+    /// Derivative in the time on the first component; 0 if that time is fixed or clipped.
     pub old: f64,
-    /// On the new component's time after clipping, and the end it was put on.
+    /// Derivative in the time on the new component after clipping, and the end to which it was clipped.
     pub new: f64,
     pub end: Option<End>,
 }
@@ -51,7 +52,7 @@ impl Constraint {
                 false => 0.0,
             }
         };
-        // An empty sum is −0.
+        // The `sum` of no terms would be −0.
         self.products.iter().map(term).fold(0.0, |a, b| a + b)
     }
 
@@ -93,13 +94,14 @@ impl Constraint {
                 }
             }
         }
-        // ∂I/∂t_new = 2 mean⟨r, v⟩, ∂I/∂t_old = −2 mean⟨r, v_old⟩; the third component on, the point is fixed.
+        // ∂I/∂t_new = 2 mean⟨r, v⟩, ∂I/∂t_old = −2 mean⟨r, v_old⟩. From the third component on, the point and therefore
+        // t_old are fixed.
         let weight = 2.0 * settings.lambda_intersection;
         let free = earlier.len() == 1 && old_end.is_none();
         Meeting { old: if free { -weight * along_old } else { 0.0 }, new: weight * along_new, end }
     }
 
-    /// Adds ∂(λ_I I + λ_O O) with respect to u and v to a chunk's cotangents.
+    /// Adds ∂(λ_I I + λ_O O) with respect to u and v to the cotangents of a chunk.
     pub fn add_cotangents<T: Real>(
         &self,
         chunk: &mut Chunk<T>,

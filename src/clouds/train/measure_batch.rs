@@ -12,7 +12,8 @@ use crate::status::Status;
 #[derive(Clone, Debug)]
 pub(crate) struct MeasureBatch<T> {
     pub index: usize,
-    /// What the measure counts for in the step: the sum over all visits is that over the measures by their weights, in expectation.
+    /// Weight of the measure in the step. The sum over all visits has the expectation of the weighted sum over the
+    /// measures.
     pub share: f64,
     pub y: Points<T>,
     pub z: Points<T>,
@@ -29,7 +30,7 @@ pub(crate) struct MeasureBatch<T> {
 }
 
 impl<T: Real> MeasureBatch<T> {
-    /// With room for m points in R^d; one of `visits` measures of a step.
+    /// With memory for m points in R^d, for one of the `visits` measures of a step.
     pub fn new(m: usize, d: usize, visits: usize) -> Self {
         MeasureBatch {
             index: 0,

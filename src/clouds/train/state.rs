@@ -1,4 +1,4 @@
-//! What training moves: a geodesic, the times of the measures on it, and the optimiser's memory of both.
+//! The state of a training: a geodesic, the times of the measures on it, and the moments of the optimiser.
 
 use crate::clouds::geodesic::networks::{Architecture, Geodesic};
 use crate::clouds::settings::{Settings, TimeUpdate};
@@ -6,15 +6,15 @@ use crate::nn::Adam;
 use crate::pool::join;
 use crate::simd::real::Real;
 
-/// Rate of the meeting times relative to that of the networks where times have no rate of their own.
+/// Rate of the meeting times relative to that of the networks, if the times have no rate.
 pub(crate) const MEETING_RATE: f64 = 10.0;
-/// Largest step of a time by majorisation, relative to the largest time.
+/// Largest majorisation step of a time, relative to the largest time.
 pub(crate) const MAX_TIME_STEP: f64 = 0.5;
 
 /// Factors by which times and f can be rescaled in any precision.
 pub(crate) const GAUGE: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
-/// A measure's part in a step.
+/// The part of a measure in a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Visit {
     pub index: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Visit {
     pub along: f64,
 }
 
-/// The gradient of a step, and what its update needs.
+/// The gradient of a step, and the other numbers that its update needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Gradient<T> {
     pub phi: Vec<T>,
@@ -34,12 +34,12 @@ pub(crate) struct Gradient<T> {
     pub measures: Vec<Visit>,
     /// mean |v|².
     pub speed_squared: f64,
-    /// Room for the update of all times at once.
+    /// Memory for the update of all times at once.
     packed: Vec<f64>,
 }
 
 impl<T: Real> Gradient<T> {
-    /// For n measures, `visits` of them a step.
+    /// For n measures, with `visits` of them per step.
     pub fn new(architecture: &Architecture, n: usize, visits: usize) -> Self {
         Gradient {
             phi: vec![T::ZERO; architecture.phi_parameters()],
@@ -59,18 +59,18 @@ impl<T: Real> Gradient<T> {
 pub struct State<T> {
     /// φ and f.
     pub geodesic: Geodesic<T>,
-    /// One time a measure (in the engine's order of the measures).
+    /// One time per measure, in the sorted order of the measures.
     pub times: Vec<f64>,
     /// Where the first component and this one meet: (time on the first, time on this one).
     pub meeting: [f64; 2],
     pub(crate) adam_phi: Adam<T>,
     pub(crate) adam_f: Adam<T>,
-    /// Times, then the meeting times.
+    /// Moments of the times, then of the meeting times.
     pub(crate) adam_times: Adam<f64>,
 }
 
 impl<T: Real> State<T> {
-    /// Before the first step.
+    /// The state before the first step.
     pub fn new(geodesic: Geodesic<T>, times: Vec<f64>, meeting: [f64; 2]) -> Self {
         State {
             adam_phi: Adam::new(geodesic.phi.len()),
@@ -82,7 +82,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// One update of everything (Algorithm 1, line 8); `rate` is that of the networks now.
+    /// One update of all variables (Algorithm 1, line 8). `rate` is the present rate of the networks.
     pub(crate) fn update(&mut self, settings: &Settings, rate: f64, gradient: &mut Gradient<T>) {
         let (adam_phi, adam_f, Geodesic { phi, f, .. }) = (&mut self.adam_phi, &mut self.adam_f, &mut self.geodesic);
         let gradients = &*gradient;
@@ -94,7 +94,7 @@ impl<T: Real> State<T> {
                 // (D11 c) t ← t' − η ⟨D, v⟩/⟨v, v⟩
                 let longest = MAX_TIME_STEP * self.largest_time().max(f64::MIN_POSITIVE);
                 for m in &gradient.measures {
-                    // A curve that does not move has no better time.
+                    // All times are equivalent if the curve does not move.
                     let moves = gradient.speed_squared > 0.0;
                     let step = if moves { eta * 0.5 * m.along / gradient.speed_squared } else { 0.0 };
                     self.times[m.index] = m.time - step.clamp(-longest, longest);
@@ -120,7 +120,7 @@ impl<T: Real> State<T> {
         self.times.iter().fold(0.0, |a: f64, t| a.max(t.abs()))
     }
 
-    /// (D11 d) t ← t / c, f ← c f with c = max |t|: the same geodesic, and the same next step of the optimiser.
+    /// (D11 d) t ← t / c, f ← c f with c = max |t|. The geodesic and the next step of the optimiser do not change.
     pub(crate) fn fix_gauge(&mut self) {
         let c = self.largest_time();
         if GAUGE.contains(&c) {

@@ -1,4 +1,4 @@
-//! Who takes the steps of a training: this engine on the CPU, or a device.
+//! The interface of the training backends, and the backend on the CPU.
 
 use super::batch::Earlier;
 use super::state::State;
@@ -10,25 +10,26 @@ use crate::error::Result;
 use crate::ot::{self, DivergenceBackend};
 use crate::simd::real::Real;
 
-/// Steps between two evaluations of the divergence itself, which costs one more solve a measure.
+/// Steps between two evaluations of the value of the divergence, which costs one more solve per measure.
 pub(crate) const REPORT_EVERY: usize = 10;
 
-/// What the steps of a start have in common.
+/// The training context: data, settings and constants of the steps of a start.
 pub(crate) struct TrainingContext<'a, T> {
     pub data: &'a Data<T>,
     pub settings: &'a Settings,
     pub earlier: &'a [Earlier<T>],
-    /// Number of the streams of this component and start.
+    /// Index of the random streams of this component and start.
     pub run: u32,
     /// Steps planned.
     pub steps: usize,
     pub cancel: &'a Cancel,
 }
 
-/// A training under way.
+/// A training in progress.
 pub(crate) trait Trainer<T>: Send {
-    /// Takes steps from `from` on, at least one and none at or beyond `until`, and adds what each saw to `seen`. A step that is
-    /// not finite is the last and leaves the state as it was. So does one that is cancelled, which is an error.
+    /// Takes at least one step from `from` on, but none at or beyond `until`, and appends the outcome of each to
+    /// `seen`. A step that is not finite is the last one and does not change the state. A cancelled step returns an
+    /// error and does not change the state.
     fn take(
         &mut self,
         course: &TrainingContext<'_, T>,
@@ -38,20 +39,20 @@ pub(crate) trait Trainer<T>: Send {
         seen: &mut Vec<StepOutcome>,
     ) -> Result<()>;
 
-    /// Brings `state` up to date, where it lives elsewhere.
+    /// Copies the state from the device to `state`, where it is kept on a device.
     fn settle(&mut self, state: &mut State<T>) -> Result<()>;
 }
 
-/// Where trainings run.
+/// A training backend.
 pub(crate) trait TrainingBackend<T>: Send {
-    /// Makes all that the steps after the first `from` need, at this state.
+    /// Creates a trainer that continues from this state at step `from`.
     fn prepare(&self, course: &TrainingContext<'_, T>, from: usize, state: &State<T>) -> Result<Box<dyn Trainer<T>>>;
 
-    /// Who solves what lies around the trainings: starts, evaluations, projections.
+    /// The divergence solver of this backend for starts, evaluations and projections.
     fn solves(&self) -> Box<dyn DivergenceBackend<T>>;
 }
 
-/// This engine.
+/// Training on the CPU.
 pub(crate) struct CpuTraining;
 
 impl<T: Real> TrainingBackend<T> for CpuTraining {
@@ -91,7 +92,8 @@ impl<T: Real> Trainer<T> for CpuTrainer<T> {
     }
 }
 
-/// Several steps as one: counts are sums, solves the worst, the rest that of the last step.
+/// Combines several steps: counts are summed, iterations and errors are the largest, the other numbers are those of the
+/// last step.
 pub(crate) fn together(seen: &[StepOutcome]) -> Option<StepOutcome> {
     let last = *seen.last()?;
     Some(StepOutcome {

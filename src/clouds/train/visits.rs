@@ -1,18 +1,19 @@
-//! Which measures a step visits, and what each counts for.
+//! The measures that a step visits, and their weights in the step.
 
 use crate::rng::{Stream, StreamId};
 
-/// The measures of one step after the other.
+/// Draws the measures of one step after the other.
 ///
-/// Of equal weights: whole rounds over all in random order. Else measure i is visited with probability `π_i = min(1, c w_i)`, by
-/// systematic sampling along a random order, and counts `ŵ_i / π_i`, so that the expectation of a sum over the visits is that over
-/// the measures by their weights ŵ of sum 1. No measure comes twice in a step.
+/// With equal weights, all measures are visited once per round, in random order. Otherwise measure i is visited with
+/// probability `π_i = min(1, c w_i)`, by systematic sampling along a random order, and has the weight `ŵ_i / π_i` in
+/// the step, so that the expectation of a sum over the visits is the weighted sum over the measures with weights ŵ of
+/// sum 1. No measure is visited twice in a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Visits {
     order: Vec<u32>,
     epoch: usize,
     visits: usize,
-    /// π, and what a visit counts for; empty for equal weights.
+    /// π and the weights of visits; empty for equal weights.
     probabilities: Vec<f64>,
     shares: Vec<f64>,
     /// The measures of this step.
@@ -20,7 +21,7 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    /// At most `visits` of the measures of these weights a step.
+    /// At most `visits` measures per step, for measures of these weights.
     pub fn new(weights: &[f64], visits: usize) -> Self {
         let (n, total) = (weights.len(), weights.iter().sum::<f64>());
         let visits = visits.min(n);
@@ -33,12 +34,12 @@ impl Visits {
         Visits { order, epoch: usize::MAX, visits, probabilities, shares, visited: Vec::with_capacity(visits) }
     }
 
-    /// Measures visited in a step.
+    /// Measures per step.
     pub fn len(&self) -> usize {
         self.visits
     }
 
-    /// The measures of a step, and what each counts for. `run` tells streams of different components and starts apart.
+    /// The measures of a step, and their weights. `run` distinguishes the streams of different components and starts.
     pub fn draw(&mut self, seed: u64, run: u32, step: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let (n, visits) = (self.order.len(), self.visits);
         let steps_a_round = n / visits;
@@ -52,7 +53,8 @@ impl Visits {
         if self.probabilities.is_empty() {
             self.visited.extend(&self.order[place * visits..][..visits]);
         } else {
-            // One measure at each of u, u + 1, … on the line on which each takes its probability.
+            // Each measure occupies an interval of the length of its probability. The measures at u, u + 1, … are
+            // taken.
             let mut next = Stream::at(seed, StreamId::StepVisits { run, step: step as u32 }).uniform();
             let mut end = 0.0;
             for &i in &self.order {
@@ -62,7 +64,7 @@ impl Visits {
                     next += 1.0;
                 }
             }
-            // The sum is rounded: the last place may lie beyond it.
+            // The sum of the probabilities is rounded, so that the last of these points can lie beyond it.
             if self.visited.len() < visits
                 && let Some(&i) = self.order.iter().rev().find(|i| !self.visited.contains(i))
             {
@@ -83,7 +85,7 @@ fn inclusion(weights: &[f64], visits: usize) -> Vec<f64> {
         let sum: f64 = weights.iter().zip(&certain).filter(|(_, c)| !**c).map(|(w, _)| w).sum();
         let each = |k: usize| if certain[k] { 1.0 } else { left as f64 * weights[k] / sum };
         let probabilities: Vec<f64> = (0..weights.len()).map(each).collect();
-        // Those that would be visited more than once are visited always; the others share the rest.
+        // Measures with a probability above 1 are always visited. The others share the remaining visits.
         match probabilities.iter().any(|&p| p > 1.0) {
             true => certain.iter_mut().zip(&probabilities).for_each(|(c, &p)| *c |= p > 1.0),
             false => return probabilities,
@@ -112,7 +114,8 @@ mod tests {
         }
     }
 
-    /// Sums over visits have the expectation of the weighted sum; none comes twice; no weight is lost or rules alone.
+    /// Sums over visits have the expectation of the weighted sum, and no measure occurs twice in a step, also for very
+    /// unequal weights.
     #[test]
     fn weighted_visits_are_unbiased() {
         for weights in

@@ -1,10 +1,10 @@
 //! The Bures–Wasserstein geometry of covariance matrices, and Otto's fibration `π(A) = A Aᵀ` over it (paper, Sections 2
 //! and B).
 //!
-//! The fibre over Σ is all of A with A Aᵀ = Σ. A vector X at A is horizontal if X = KA with K symmetric; between
-//! horizontal vectors and tangent vectors `U = dπ_A(X) = XAᵀ + AXᵀ` the projection is an isometry for
-//! ⟨X, Y⟩ = tr(XYᵀ). Everything is computed from factors L Lᵀ = Σ and singular values, which keeps the digits of
-//! nearly singular matrices that roots and inverses lose.
+//! The fibre over Σ is the set of all A with A Aᵀ = Σ. A vector X at A is horizontal if X = KA with K symmetric.
+//! Between horizontal vectors and tangent vectors `U = dπ_A(X) = XAᵀ + AXᵀ` the projection is an isometry for
+//! `⟨X, Y⟩ = tr(XYᵀ)`. All results are computed from factors L Lᵀ = Σ and singular values. This keeps the digits of
+//! nearly singular matrices, which square roots and inverses lose.
 
 use crate::error::{Error, Result};
 use crate::gaussian::gaussians::{check, check_symmetry};
@@ -12,13 +12,13 @@ use crate::linalg::{
     Factor, SignedSvd, add, dot, factor, factor_eigen, gram, multiply, multiply_nt, multiply_tn, norm, symmetrise,
 };
 
-/// The Bures–Wasserstein distance between two centred Gaussians, a length; d × d covariances, row-major, which may be
-/// singular.
+/// The Bures–Wasserstein distance between two centred Gaussians, a length. The covariances are d × d, row-major, and
+/// can be singular.
 ///
-/// `min |L_a − L_b Q|` over the rotations Q: no cancellation for matrices that are near each other.
+/// It is `min |L_a − L_b Q|` over the rotations Q, which causes no cancellation for nearly equal matrices.
 ///
 /// # Errors
-/// [`Error::Covariance`] if a matrix is no covariance.
+/// [`Error::Covariance`] if a matrix is not a covariance.
 ///
 /// # Example
 /// ```
@@ -41,7 +41,7 @@ pub fn bures_distance(a: &[f64], b: &[f64], d: usize) -> Result<f64> {
 /// W₂ between N(m_a, Σ_a) and N(m_b, Σ_b), a length: `W₂² = |m_a − m_b|² + BW²`.
 ///
 /// # Errors
-/// As [`bures_distance`], and [`Error::Parameter`] if the means do not have one length or are not finite.
+/// Those of [`bures_distance`], and [`Error::Parameter`] if the means have different lengths or are not finite.
 ///
 /// # Example
 /// ```
@@ -65,7 +65,7 @@ pub fn wasserstein_distance(mean_a: &[f64], a: &[f64], mean_b: &[f64], b: &[f64]
 /// The Monge map from N(0, Σ_a) to N(0, Σ_b): the symmetric positive semi-definite T with T Σ_a T = Σ_b, row-major.
 ///
 /// # Errors
-/// [`Error::Covariance`] if a matrix is no covariance, or if Σ_a is singular (the map is then not unique).
+/// [`Error::Covariance`] if a matrix is not a covariance, or if Σ_a is singular (the map is then not unique).
 ///
 /// # Example
 /// ```
@@ -79,11 +79,11 @@ pub fn monge_map(a: &[f64], b: &[f64], d: usize) -> Result<Vec<f64>> {
     Ok(map(&a, &b, d))
 }
 
-/// The tangent vector at Σ_a that points to Σ_b, `(T − I)Σ_a + Σ_a(T − I)` with the Monge map T: symmetric, row-major.
-/// Its norm is the distance.
+/// The tangent vector at Σ_a that points to Σ_b, `(T − I)Σ_a + Σ_a(T − I)` with the Monge map T: symmetric, row-major
+/// d × d. Its norm is the distance.
 ///
 /// # Errors
-/// As [`monge_map`].
+/// See [`monge_map`].
 pub fn log(a: &[f64], b: &[f64], d: usize) -> Result<Vec<f64>> {
     let a = regular("the first matrix", a, d)?;
     let b = factor(&check("the second matrix", b, d)?, d).l;
@@ -92,11 +92,11 @@ pub fn log(a: &[f64], b: &[f64], d: usize) -> Result<Vec<f64>> {
     Ok(differential(&a, &x, d))
 }
 
-/// Where the geodesic from Σ with velocity U is at time 1: `(I + K)Σ(I + K)` with KΣ + ΣK = U.
+/// The point at time 1 of the geodesic from Σ with velocity U: `(I + K)Σ(I + K)` with KΣ + ΣK = U, row-major d × d.
 ///
 /// # Errors
-/// [`Error::Covariance`] if Σ is no covariance or singular, if U is not symmetric, or if the geodesic ends before time 1
-/// (I + K has an eigenvalue below 0).
+/// [`Error::Covariance`] if Σ is not a covariance or is singular, if U is not symmetric, or if the geodesic ends before
+/// time 1 (I + K has an eigenvalue below 0).
 pub fn exp(sigma: &[f64], u: &[f64], d: usize) -> Result<Vec<f64>> {
     let l = regular("the matrix", sigma, d)?;
     let mut k = lyapunov_from_factor(&l, &tangent(u, d)?, d);
@@ -116,24 +116,24 @@ pub fn exp(sigma: &[f64], u: &[f64], d: usize) -> Result<Vec<f64>> {
 /// `½ Σ_ij U'_ij V'_ij / (d_i + d_j)` in an eigenbasis of Σ.
 ///
 /// # Errors
-/// [`Error::Covariance`] if Σ is no covariance or singular, or if a vector is not symmetric.
+/// [`Error::Covariance`] if Σ is not a covariance or is singular, or if a vector is not symmetric.
 pub fn inner_product(sigma: &[f64], u: &[f64], v: &[f64], d: usize) -> Result<f64> {
     let l = regular("the matrix", sigma, d)?;
     Ok(0.5 * dot(&lyapunov_from_factor(&l, &tangent(u, d)?, d), &tangent(v, d)?))
 }
 
-/// The symmetric K with KΣ + ΣK = U.
+/// The symmetric K with KΣ + ΣK = U, row-major d × d.
 ///
 /// # Errors
-/// As [`inner_product`].
+/// See [`inner_product`].
 pub fn lyapunov(sigma: &[f64], u: &[f64], d: usize) -> Result<Vec<f64>> {
     Ok(lyapunov_from_factor(&regular("the matrix", sigma, d)?, &tangent(u, d)?, d))
 }
 
-/// `|log Σ_a − log Σ_b|` at the base point: what tangent PCA takes for the distance (paper, Section C).
+/// `|log Σ_a − log Σ_b|` at the base point, a length: the distance that tangent PCA uses (paper, Section C).
 ///
 /// # Errors
-/// As [`monge_map`], with the base in the place of Σ_a.
+/// See [`monge_map`], with the base instead of Σ_a.
 pub fn linearised_distance(base: &[f64], a: &[f64], b: &[f64], d: usize) -> Result<f64> {
     let base = regular("the base", base, d)?;
     let lift = |name, sigma| Ok::<_, Error>(aligned(&base, &factor(&check(name, sigma, d)?, d).l, d));
@@ -142,7 +142,7 @@ pub fn linearised_distance(base: &[f64], a: &[f64], b: &[f64], d: usize) -> Resu
     Ok(norm(&apart))
 }
 
-/// dπ_A(X) = XAᵀ + AXᵀ.
+/// dπ_A(X) = XAᵀ + AXᵀ, row-major d × d.
 pub fn differential(a: &[f64], x: &[f64], d: usize) -> Vec<f64> {
     let mut out = vec![0.0; d * d];
     multiply_nt(x, a, d, &mut out);
@@ -163,7 +163,7 @@ pub fn horizontal_lift(a: &[f64], u: &[f64], d: usize) -> Result<Vec<f64>> {
     Ok(x)
 }
 
-/// The horizontal part of a vector Z at A; the rest, Z minus it, is vertical (along the fibre).
+/// The horizontal part of a vector Z at A. The difference between Z and it is vertical (along the fibre).
 ///
 /// # Errors
 /// [`Error::Covariance`] if A is singular.
@@ -171,16 +171,16 @@ pub fn horizontal_part(a: &[f64], z: &[f64], d: usize) -> Result<Vec<f64>> {
     horizontal_lift(a, &differential(a, z, d), d)
 }
 
-/// The point of the fibre over Σ that is nearest to A (paper, Proposition on alignment): `LQ` with Q the rotation nearest
-/// to LᵀA. If det A > 0 the line from A to it is horizontal.
+/// The point of the fibre over Σ nearest to A (paper, Proposition on alignment): `LQ` with Q the rotation nearest to
+/// LᵀA. If det A > 0 the line from A to this point is horizontal.
 ///
 /// # Errors
-/// [`Error::Covariance`] if Σ is no covariance.
+/// [`Error::Covariance`] if Σ is not a covariance.
 pub fn align(a: &[f64], sigma: &[f64], d: usize) -> Result<Vec<f64>> {
     Ok(aligned(a, &factor(&check("the matrix", sigma, d)?, d).l, d))
 }
 
-/// A factor of a covariance that must not be singular.
+/// A factor of a covariance, and an error if it is singular.
 fn regular(name: &str, sigma: &[f64], d: usize) -> Result<Vec<f64>> {
     let Factor { l, rank, eigenvalues } = factor(&check(name, sigma, d)?, d);
     if rank == d {

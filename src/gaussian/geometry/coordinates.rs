@@ -1,9 +1,10 @@
-//! Coordinates of tangent vectors at a covariance: symmetric K by a basis that is orthonormal for tr(K Σ K').
+//! Coordinates of tangent vectors at a covariance: coefficients of the symmetric K in a basis that is orthonormal for
+//! tr(K Σ K').
 
 use crate::linalg::{SignedSvd, dot, multiply, multiply_nt, multiply_tn, symmetrise};
 
-/// At Σ = A² with A symmetric positive definite. With Σ = Vᵀ diag(δ) V, `|KA|² = ½ Σ_ij Y_ij² (δ_i + δ_j)` for Y = VKVᵀ:
-/// the coordinates are Y_ii √δ_i and Y_ij √(δ_i + δ_j), i > j.
+/// Coordinates at Σ = A² with A symmetric positive definite. With Σ = Vᵀ diag(δ) V, `|KA|² = ½ Σ_ij Y_ij² (δ_i + δ_j)`
+/// for Y = VKVᵀ. The coordinates are therefore Y_ii √δ_i and Y_ij √(δ_i + δ_j), i > j.
 #[derive(Clone, Debug)]
 pub(crate) struct Coordinates {
     d: usize,
@@ -18,13 +19,13 @@ pub(crate) fn triangle(d: usize) -> usize {
 }
 
 impl Coordinates {
-    /// At Σ = A², A symmetric.
+    /// Coordinates at Σ = A², A symmetric.
     pub fn new(a: &[f64], d: usize) -> Self {
-        // Singular values keep the digits of small ones that eigenvalues lose.
+        // Singular values keep the digits of small values, which eigenvalues lose.
         let mut svd = SignedSvd::new(d);
         svd.compute(a);
         let (roots, vectors) = (svd.s, svd.ut);
-        // Variances far below rounding would make their directions infinitely stiff.
+        // A lower bound: variances far below rounding would give unbounded coordinates.
         let floor = (1e-12 * roots[0]).max(1e-150);
         let delta: Vec<f64> = roots.iter().map(|r| r.max(floor).powi(2)).collect();
         let scale = lower(d).map(|(i, j)| if i == j { delta[i].sqrt() } else { (delta[i] + delta[j]).sqrt() });
@@ -36,7 +37,7 @@ impl Coordinates {
         self.scale.len()
     }
 
-    /// K with these coordinates.
+    /// The matrix K with these coordinates.
     pub fn matrix(&self, coordinates: &[f64]) -> Vec<f64> {
         let d = self.d;
         let mut y = vec![0.0; d * d];
@@ -50,8 +51,8 @@ impl Coordinates {
         y
     }
 
-    /// The products ⟨G, B⟩ of a symmetric G with the basis: coordinates of the gradient G = ∂/∂K. For `G = sym(XAᵀ)` they
-    /// are the coordinates of the horizontal part of X at A.
+    /// The products ⟨G, B⟩ of a symmetric G with the basis. For the gradient G = ∂/∂K these are its coordinates. For
+    /// `G = sym(XAᵀ)` they are the coordinates of the horizontal part of X at A.
     pub fn dual(&self, g: &[f64]) -> Vec<f64> {
         let d = self.d;
         let (mut half, mut y) = (vec![0.0; d * d], vec![0.0; d * d]);
@@ -76,7 +77,7 @@ pub(crate) fn symmetric_product(x: &[f64], a: &[f64], d: usize) -> Vec<f64> {
     out
 }
 
-/// v less its parts along orthonormal vectors, twice for rounding.
+/// Subtracts from v its components along orthonormal vectors, twice to reduce rounding.
 pub(crate) fn remove(v: &mut [f64], orthonormal: &[Vec<f64>]) {
     for _ in 0..2 {
         for e in orthonormal {
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    /// |KA| = |coordinates|, and the dual of sym(KA Aᵀ) gives them back.
+    /// |KA| = |coordinates|, and the dual of sym(KA Aᵀ) returns the coordinates.
     #[test]
     fn coordinates_are_orthonormal() {
         for d in [1, 2, 3, 6, 20] {

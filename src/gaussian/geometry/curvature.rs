@@ -1,4 +1,4 @@
-//! Curvature of the Bures–Wasserstein space of covariances: never negative, unbounded towards singular matrices.
+//! Curvature of the Bures–Wasserstein space of covariances. It is nonnegative, and unbounded near singular matrices.
 
 use super::bures::{inner_product, lyapunov};
 use crate::error::{Error, Result};
@@ -8,8 +8,8 @@ use crate::linalg::{eigen, multiply, multiply_nt};
 /// `R = 3/2 Σ_ij d_i d_j/(d_i + d_j) [U₀, V₀]_ij²`, d the eigenvalues of Σ, `U = U₀Σ + ΣU₀` (Thanwerdas 2022, Table 4.7).
 ///
 /// # Errors
-/// [`Error::Covariance`] if Σ is no covariance or singular, or if a vector is not symmetric; [`Error::Parameter`] if the
-/// two are parallel.
+/// [`Error::Covariance`] if Σ is not a covariance or is singular, or if a vector is not symmetric. [`Error::Parameter`]
+/// if the two vectors are parallel.
 ///
 /// # Example
 /// ```

@@ -1,4 +1,4 @@
-//! Geodesics of Gaussian measures as straight lines in the lift: `(μ + t v, A + tX)` with X = KA, K symmetric.
+//! Geodesics of Gaussian measures as straight lines in the lift: `(m + t v, A + tX)` with X = KA, K symmetric.
 
 use super::bures::{aligned, differential, lyapunov_from_factor};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::gaussian::gaussians::check;
 use crate::linalg::{SignedSvd, add, dot, eigen, factor, from_eigen, gram, multiply, multiply_tn, norm};
 
 /// The geodesic `t ↦ N(m + t v, (A + tX)(A + tX)ᵀ)` (paper, eq. (4)), on the interval of times for which I + tK is
-/// positive definite, `X = KA`. Its speed is `√(|X|² + |v|²)`, and the distance between two of its points is the speed
+/// positive definite, `X = KA`. Its speed is `√(|X|² + |v|²)`. The distance between two of its points is the speed
 /// times the difference of their times.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -21,7 +21,7 @@ pub struct Geodesic {
     pub(crate) drift: Vec<f64>,
 }
 
-/// An end of the interval, and the eigenpair of K that sets it.
+/// An end of the interval, and the eigenpair of K that determines it.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub time: f64,
@@ -30,10 +30,11 @@ pub(crate) struct End {
 }
 
 impl Geodesic {
-    /// Through A A^T with the velocity of a horizontal X; d × d, row-major.
+    /// The geodesic through A A^T with the velocity of a horizontal X; both d × d, row-major.
     ///
     /// # Errors
-    /// [`Error::Covariance`] if A is singular, or if X is not horizontal (XᵀA is not symmetric).
+    /// [`Error::Covariance`] if a matrix is not d × d or not finite, if A is singular, or if X is not horizontal (XᵀA
+    /// is not symmetric).
     pub fn new(a: &[f64], x: &[f64], d: usize) -> Result<Self> {
         for (name, matrix) in [("the lift", a), ("its velocity", x)] {
             if matrix.len() != d * d || !matrix.iter().all(|v| v.is_finite()) {
@@ -57,11 +58,11 @@ impl Geodesic {
         Ok(Geodesic::from_parts(a.to_vec(), k, d, vec![], vec![]))
     }
 
-    /// The geodesic that is at Σ_0 at time 0 and at Σ_1 at time 1 (McCann's form), `Σ(t) = ((1−t)I + tT)Σ_0((1−t)I + tT)`
-    /// with the Monge map T. Its interval holds both times.
+    /// The geodesic with Σ_0 at time 0 and Σ_1 at time 1 (McCann's form), `Σ(t) = ((1−t)I + tT)Σ_0((1−t)I + tT)` with
+    /// the Monge map T. Its closed interval contains both times.
     ///
     /// # Errors
-    /// As [`monge_map`](crate::gaussian::monge_map).
+    /// See [`monge_map`](crate::gaussian::monge_map).
     ///
     /// # Example
     /// ```
@@ -75,13 +76,13 @@ impl Geodesic {
         let mut k = crate::gaussian::monge_map(start, end, d)?;
         (0..d).for_each(|i| k[i * d + i] -= 1.0);
         let a = symmetric_lift(&factor(&check("the first matrix", start, d)?, d).l, d);
-        // From the aligned ends: KA rounds with the condition number.
+        // X is the difference of the aligned ends, because the rounding of KA grows with the condition number.
         let mut x = aligned(&a, &factor(&check("the second matrix", end, d)?, d).l, d);
         add(&mut x, -1.0, &a);
         Ok(Geodesic { d, a, k, x, mean: vec![], drift: vec![] })
     }
 
-    /// A line from its parts; K symmetric.
+    /// A line from its parts, with K symmetric.
     pub(crate) fn from_parts(a: Vec<f64>, k: Vec<f64>, d: usize, mean: Vec<f64>, drift: Vec<f64>) -> Self {
         let mut x = vec![0.0; d * d];
         multiply(&k, &a, d, &mut x);
@@ -93,17 +94,17 @@ impl Geodesic {
         self.d
     }
 
-    /// A, row-major.
+    /// A, row-major d × d.
     pub fn lift(&self) -> &[f64] {
         &self.a
     }
 
-    /// X = KA, row-major.
+    /// X = KA, row-major d × d.
     pub fn velocity(&self) -> &[f64] {
         &self.x
     }
 
-    /// Length travelled in a unit of time.
+    /// Distance per unit of time.
     pub fn speed(&self) -> f64 {
         self.speed_squared().sqrt()
     }
@@ -112,19 +113,19 @@ impl Geodesic {
         dot(&self.x, &self.x) + dot(&self.drift, &self.drift)
     }
 
-    /// The times between which the curve is a geodesic: `−1/λ_max < t < −1/λ_min` with the extreme eigenvalues of K, and
-    /// no bound on the side of an eigenvalue that does not have the sign for one (0 included). The closed interval ends
-    /// at singular matrices.
+    /// The open interval on which the curve is a geodesic: `−1/λ_max < t < −1/λ_min` with the extreme eigenvalues of K.
+    /// An end is infinite if its eigenvalue does not have the required sign (0 included). At a finite end the matrix is
+    /// singular.
     pub fn interval(&self) -> (f64, f64) {
         let (low, high) = self.ends();
         (low.map_or(f64::NEG_INFINITY, |e| e.time), high.map_or(f64::INFINITY, |e| e.time))
     }
 
-    /// Both ends, none where the geodesic goes on for ever.
+    /// Both ends; none for an infinite end.
     pub(crate) fn ends(&self) -> (Option<End>, Option<End>) {
         let d = self.d;
         let (values, vectors) = eigen(&self.k, d);
-        // An eigenvalue of 0 sets no bound, nor does one that is 0 up to rounding.
+        // An eigenvalue of 0 up to rounding sets no bound.
         let floor = 8.0 * d as f64 * f64::EPSILON * values[0].abs().max(values[d - 1].abs());
         let end = |k: usize| End {
             time: -1.0 / values[k],
@@ -139,7 +140,7 @@ impl Geodesic {
         self.a.iter().zip(&self.x).map(|(a, x)| a + t * x).collect()
     }
 
-    /// Σ(t), row-major, symmetric to the last bit.
+    /// Σ(t), row-major d × d, exactly symmetric.
     pub fn covariance(&self, t: f64) -> Vec<f64> {
         gram(&self.lift_at(t), self.d)
     }
@@ -149,8 +150,8 @@ impl Geodesic {
         self.mean.iter().zip(&self.drift).map(|(m, v)| m + t * v).collect()
     }
 
-    /// From Otto's form to McCann's: (Σ(s), T) with T the Monge map from Σ(s) to Σ(t), `(I + tK)(I + sK)⁻¹`. In between,
-    /// at s + u(t − s), the geodesic is ((1−u)I + uT)Σ(s)((1−u)I + uT).
+    /// Converts Otto's form to McCann's: (Σ(s), T) with T = `(I + tK)(I + sK)⁻¹` the Monge map from Σ(s) to Σ(t). At
+    /// the time s + u(t − s) the geodesic is ((1−u)I + uT)Σ(s)((1−u)I + uT). Both matrices are row-major d × d.
     ///
     /// # Errors
     /// [`Error::Time`] if s is not inside the interval, or t not in its closure.
@@ -167,7 +168,7 @@ impl Geodesic {
         Ok((self.covariance(s), from_eigen(&factors, &vectors, self.d)))
     }
 
-    /// The same geodesic with the origin of time moved to s and A symmetric positive definite there.
+    /// The same geodesic with time 0 at s and A symmetric positive definite there.
     pub(crate) fn rebased(&self, s: f64) -> Self {
         let (values, vectors) = eigen(&self.k, self.d);
         let moved: Vec<f64> = values.iter().map(|k| k / (1.0 + s * k)).collect();
@@ -176,7 +177,7 @@ impl Geodesic {
         Geodesic::from_parts(a, k, self.d, self.mean_at(s), self.drift.clone())
     }
 
-    /// The same geodesic with time multiplied by c.
+    /// The same geodesic with all times multiplied by c.
     pub(crate) fn rescaled(&self, c: f64) -> Self {
         let scaled = |v: &[f64]| v.iter().map(|x| x / c).collect();
         Geodesic {
@@ -190,7 +191,7 @@ impl Geodesic {
     }
 }
 
-/// The symmetric positive semi-definite root of A Aᵀ: with A = U S Vᵀ, U S Uᵀ.
+/// The symmetric positive semi-definite square root of A Aᵀ: with A = U S Vᵀ, it is U |S| Uᵀ.
 pub(crate) fn symmetric_lift(a: &[f64], d: usize) -> Vec<f64> {
     let mut svd = SignedSvd::new(d);
     svd.compute(a);

@@ -1,4 +1,4 @@
-//! The nearest point of a geodesic to a measure, by a global search in one variable.
+//! The nearest point of a geodesic to a measure, by a global one-dimensional search.
 
 pub(crate) mod planar;
 pub(crate) mod projections;

@@ -1,12 +1,12 @@
 //! The one-dimensional search for d = 2, in closed form up to a scalar Newton iteration.
 
-/// t, or the end of [low, high] beyond which it lies. Bounds that are no numbers bound nothing, unlike those of `clamp`.
+/// t, or the nearest end of [low, high] if t is outside. In contrast to `clamp`, a NaN bound is ignored.
 pub(crate) fn within(t: f64, low: f64, high: f64) -> f64 {
     t.max(low).min(high)
 }
 
 /// For 2 × 2 matrices `max ⟨M, Q⟩` over rotations is the length of `(m₁₁ + m₂₂, m₂₁ − m₁₂)`, so that
-/// `g(t) = x₂t² + 2ct − 2|p + tω|` for two vectors of the plane.
+/// `g(t) = x₂t² + 2ct − 2|p + tω|` for two vectors p, ω of the plane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plane {
     pub start: [f64; 2],
@@ -22,7 +22,8 @@ impl Plane {
         if !(omega > 0.0) {
             return within(-self.c / self.x2, low, high);
         }
-        // Minima inside, one of which may be where p + tω is shortest; then the ends, which must undercut them to count.
+        // The inner minima come first, one of which can be where p + tω is shortest. The ends follow, and are taken
+        // only if their value is lower.
         let shortest = -(self.start[0] * self.rate[0] + self.start[1] * self.rate[1]) / (omega * omega);
         let minima = [self.outermost(omega, 1.0), self.outermost(omega, -1.0), Some(shortest)];
         let inside = minima.into_iter().flatten().map(|t| within(t, low, high));
@@ -43,8 +44,9 @@ impl Plane {
         (self.x2 * t + 2.0 * self.c) * t - 2.0 * f
     }
 
-    /// The last zero of `½g' = x₂t + c − f'` on the side of the shortest p + tω on which f' has this sign. There ½g' is
-    /// convex outwards, and Newton's method from beyond, where f' is at most |ω|, comes down to it.
+    /// The outermost zero of `½g' = x₂t + c − f'` on the side of the shortest p + tω on which f' has the sign `side`.
+    /// On this side ½g' is convex outwards. Newton's method starts beyond the zero, where f' is at most |ω|, and
+    /// converges monotonically to it.
     fn outermost(&self, omega: f64, side: f64) -> Option<f64> {
         let mut t = (side * omega - self.c) / self.x2;
         for _ in 0..100 {
@@ -57,7 +59,7 @@ impl Plane {
             let height = (p * self.rate[1] - q * self.rate[0]) / omega / length;
             let slope = self.x2 * t + self.c - omega * (along / length);
             let curvature = self.x2 - omega * omega / length * height * height;
-            // Flat, or rising backwards: the minimum of the slope is passed and it was above 0.
+            // The slope has a minimum above 0, so there is no zero.
             if !(curvature > 0.0) {
                 return None;
             }

@@ -11,10 +11,10 @@ use crate::results::Projection;
 use crate::status::Status;
 
 impl Geodesic {
-    /// The nearest point of the geodesic, on its closed interval, to the centred Gaussian of this covariance.
+    /// Projects the centred Gaussian with this covariance (row-major d × d) on the closed interval of the geodesic.
     ///
     /// # Errors
-    /// [`Error::Covariance`](crate::Error::Covariance) if Σ is no covariance of this dimension.
+    /// [`Error::Covariance`](crate::Error::Covariance) if Σ is not a covariance of this dimension.
     ///
     /// # Example
     /// ```
@@ -39,7 +39,7 @@ impl Geodesic {
     }
 }
 
-/// Where a measure of a fit projects on a line.
+/// The projection of a measure of a fit on a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ProjectedTime {
     pub time: f64,
@@ -47,11 +47,11 @@ pub(crate) struct ProjectedTime {
     pub residual: f64,
     /// Whether the time is an end of the interval.
     pub at_end: bool,
-    /// How far above the global minimum the residual may be, where that was proved.
+    /// Proved upper bound of the difference between the residual and its global minimum; 0 if it was not requested.
     pub gap: f64,
 }
 
-/// Projects every measure, as it was given, on a line within an interval.
+/// Projects every measure, as given, on a line within an interval.
 pub(crate) fn project_all(data: &Data, line: &Geodesic, (low, high): (f64, f64), certify: bool) -> Vec<ProjectedTime> {
     let d = data.d;
     let mut rows = vec![0.0; 3 * data.len()];
@@ -65,7 +65,7 @@ pub(crate) fn project_all(data: &Data, line: &Geodesic, (low, high): (f64, f64),
                 (time, row[2]) = projector.certify(time, low, high);
             }
             projector.align(time, l);
-            // As a sum of squares: the formula with traces cancels.
+            // A sum of squares, because the formula with traces causes cancellation.
             let parts = line.a.iter().zip(&line.x).zip(&projector.aligned);
             let matrices: f64 = parts.map(|((a, x), b)| (a + time * x - b).powi(2)).sum();
             let means: Vec<f64> = line.mean_at(time).iter().zip(mean).map(|(m, own)| m - own).collect();

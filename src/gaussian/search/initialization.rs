@@ -1,4 +1,4 @@
-//! Where the searches for a component begin: principal directions of the logarithms, geodesics between measures, random
+//! Starts of the searches for a component: principal directions of the logarithms, geodesics between measures, random
 //! directions.
 
 use super::local_search::Start;
@@ -15,14 +15,14 @@ use crate::rng::{GaussianSearch, Stream, StreamId};
 /// Principal directions that are tried at one point.
 const PRINCIPAL: usize = 3;
 
-/// Starts of the first component: principal directions at the barycentre, then in turns geodesics between two measures
-/// and random directions.
+/// Starts of the first component: principal directions at the barycentre, then the best of geodesics between two
+/// measures and random directions, which alternate.
 pub(crate) fn first(data: &Data, tangent: &Tangent, count: usize, seed: u64) -> Starts {
     let (logs, a, mean) = (&tangent.logs, &tangent.root, vec![0.0; data.m]);
     let directions = tangent.directions.vectors.len().min(PRINCIPAL).min(count);
     let chosen: Vec<Start> =
         (0..directions).map(|k| start(format!("tangent({})", k + 1), tangent.line(data, k), 0.0)).collect();
-    // A single direction leaves nothing else to try.
+    // If there is only one direction, there are no other starts.
     let rest = if logs.p > 1 { count.saturating_sub(chosen.len()) } else { 0 };
     let mut candidates = vec![];
     for k in 0..CANDIDATES * rest {
@@ -36,8 +36,8 @@ pub(crate) fn first(data: &Data, tangent: &Tangent, count: usize, seed: u64) -> 
     Starts::new(chosen, vec![candidates], rest)
 }
 
-/// Starts of the second component: at quartiles of the times of the first, principal directions orthogonal to it there,
-/// then random ones.
+/// Starts of the second component: at quartiles of the times of the first one, from the minimum to the maximum,
+/// principal directions orthogonal to it there, then random ones.
 pub(crate) fn across(
     data: &Data,
     whole: &Geodesic,
@@ -92,7 +92,7 @@ pub(crate) fn across(
 }
 
 /// Starts of a later component, through a point and orthogonal to the earlier ones: principal directions, then random
-/// ones. If a single direction is left, that one.
+/// ones. If there is only one such direction, it is the only start.
 pub(crate) fn through(data: &Data, base: &Geodesic, earlier: &[Vec<f64>], count: usize, seed: u64) -> Starts {
     let logs = Logs::new(data, data.search_factors(), &base.a, &base.mean);
     let free = logs.p - earlier.len();
@@ -110,16 +110,16 @@ pub(crate) fn through(data: &Data, base: &Geodesic, earlier: &[Vec<f64>], count:
     Starts::new(out, vec![], 0)
 }
 
-/// Candidates for each start that is kept.
+/// Candidates per start that is chosen from them.
 const CANDIDATES: usize = 10;
 
-/// Starts, and candidates for more, whose costs are found a piece at a time.
+/// Starts, and candidates for further starts, whose costs are evaluated in several units of work.
 pub(crate) struct Starts {
     chosen: Vec<Start>,
     /// Group, candidate, cost.
     candidates: Vec<(usize, Start, f64)>,
     evaluated: usize,
-    /// Candidates that become starts.
+    /// Number of candidates that become starts.
     wanted: usize,
 }
 
@@ -130,7 +130,7 @@ impl Starts {
         Starts { chosen, candidates, evaluated: 0, wanted }
     }
 
-    /// Evaluates the next candidates.
+    /// Evaluates the next `count` candidates.
     pub fn advance(&mut self, data: &Data, count: usize) {
         let turn = self.evaluated..(self.evaluated + count).min(self.candidates.len());
         self.evaluated = turn.end;
@@ -140,16 +140,16 @@ impl Starts {
         });
     }
 
-    /// Candidates evaluated, and all of them.
+    /// Numbers of evaluated and of all candidates.
     pub fn standing(&self) -> (usize, usize) {
         (self.evaluated, self.candidates.len())
     }
 
-    /// The starts, with the candidates of low cost, best first: in turns from each group, so that they are not all of one
-    /// kind.
+    /// The starts, followed by the candidates of lowest cost. The groups contribute in turn, so that the starts are not
+    /// all of one kind.
     pub fn best(mut self) -> Vec<Start> {
         self.candidates.sort_by(|a, b| a.2.total_cmp(&b.2));
-        // By place within the group, then by cost.
+        // Sorted by rank within the group, then by cost.
         let mut seen: Vec<usize> = vec![];
         let mut ranked: Vec<(usize, Start)> = vec![];
         for (group, start, _) in self.candidates {
@@ -183,20 +183,20 @@ pub(crate) fn unit(mut v: Vec<f64>) -> Vec<f64> {
     v
 }
 
-/// A random unit direction orthogonal to some.
+/// A random unit direction orthogonal to the given ones.
 fn random(p: usize, orthogonal_to: &[Vec<f64>], stream: &mut Stream) -> Vec<f64> {
     loop {
         let mut v: Vec<f64> = (0..p).map(|_| stream.normal()).collect();
         let size = dot(&v, &v).sqrt();
         remove(&mut v, orthogonal_to);
-        // What is left of a direction nearly along the others is rounding.
+        // If the random direction is nearly in the span of the others, the remainder is mostly rounding.
         if dot(&v, &v).sqrt() > 1e-3 * size {
             return unit(v);
         }
     }
 }
 
-/// The geodesic between two random measures, based halfway; none if they are one.
+/// The geodesic between two random measures, with its base at the midpoint; none if they are equal.
 fn between(data: &Data, a: &[f64], stream: &mut Stream) -> Option<Start> {
     let (n, d) = (data.len(), data.d);
     if n < 2 {
@@ -204,7 +204,7 @@ fn between(data: &Data, a: &[f64], stream: &mut Stream) -> Option<Start> {
     }
     let i = stream.below(n);
     let j = (i + 1 + stream.below(n - 1)) % n;
-    // Both in one fibre picture: the first aligned to the barycentre, the second to the first.
+    // Both factors in one lift: the first is aligned to the barycentre, the second to the first.
     let aligned = |to: &[f64], k: usize| {
         let l = &data.search_factors()[k * d * d..(k + 1) * d * d];
         let (mut m, mut q) = (vec![0.0; d * d], vec![0.0; d * d]);
@@ -222,7 +222,7 @@ fn between(data: &Data, a: &[f64], stream: &mut Stream) -> Option<Start> {
     add(&mut x, -1.0, &from);
     let mean: Vec<f64> = data.mean(i).iter().zip(data.mean(j)).map(|(a, b)| 0.5 * (a + b)).collect();
     let drift: Vec<f64> = data.mean(j).iter().zip(data.mean(i)).map(|(b, a)| b - a).collect();
-    // K from dual coordinates at the middle: no inverse of it.
+    // K from dual coordinates at the midpoint, which needs no inverse.
     let root = symmetric_lift(&middle, d);
     let at = Coordinates::new(&root, d);
     let direction = at.dual(&symmetric_product(&x, &middle, d));

@@ -1,4 +1,5 @@
-//! From a start to a geodesic: L-BFGS in a chart, the chart moved to the result, and again until nothing is won.
+//! Local search from a start: L-BFGS in a chart, then again in a chart at the result, until the cost does not decrease
+//! any more.
 
 use super::objective::{Times, evaluate};
 use super::parametrization::{Across, Parametrization};
@@ -8,37 +9,37 @@ use crate::gaussian::preprocess::Data;
 use crate::linalg::lbfgs::{Minimisation, Stop};
 use crate::status::Status;
 
-/// Which geodesics are allowed.
+/// The family of geodesics in which a component is sought.
 pub(crate) enum Family {
-    /// All.
+    /// All geodesics.
     Any,
-    /// Those across the first component, at a time between two.
+    /// Geodesics that meet the first component at a right angle, at a time between `low` and `high`.
     Across { first: Geodesic, low: f64, high: f64 },
-    /// Those through a point, orthogonal to directions in its coordinates.
+    /// Geodesics through a point, orthogonal to directions given in coordinates at the point.
     Through { base: Geodesic, earlier: Vec<Vec<f64>> },
 }
 
-/// Where a search begins.
+/// A start of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     /// `tangent(1)`, `random(2)`, …
     pub kind: String,
-    /// Based at its point of the family.
+    /// The line, with its base at its point of the family.
     pub line: Geodesic,
     /// The time on the first component, for lines across it.
     pub meeting: f64,
 }
 
-/// Where it ended.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub kind: String,
-    /// Of unit speed, A symmetric positive definite at time 0.
+    /// The line, of unit speed and with A symmetric positive definite at time 0.
     pub line: Geodesic,
-    /// Of the measures, by global search.
+    /// Times of the measures, by global search.
     pub times: Vec<f64>,
     pub meeting: f64,
-    /// On the matrices of the search.
+    /// Cost for the matrices of the search.
     pub cost: f64,
     pub evaluations: usize,
     pub status: Status,
@@ -47,29 +48,29 @@ pub(crate) struct Found {
 /// Limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Evaluations in all.
+    /// Largest number of evaluations in total.
     pub evaluations: usize,
     /// Relative decrease below which a renewed search is the last.
     pub tolerance: f64,
-    /// Relative decrease of one iteration below which a search ends. Costs are flat at a minimum: times are as good as the
-    /// root of this, and later components as those.
+    /// Relative decrease of one iteration below which a search ends. It is small because costs are flat at a minimum:
+    /// the error of times is of the order of its square root, and so is the error of later components.
     pub decrease: f64,
-    /// Costs are compared with this one, that of the barycentre.
+    /// Unit of costs: the cost of the barycentre.
     pub unit: f64,
 }
 
-/// Costs below this share of the barycentre's are rounding.
+/// Costs below this share of the cost of the barycentre are regarded as rounding.
 const ROUNDING_SHARE: f64 = 1e-26;
-/// Length of the first step of a search, in coordinates where directions have length 1.
+/// Length of the first step of a search, in coordinates in which directions have length 1.
 const FIRST_STEP: f64 = 0.1;
 
 impl Found {
-    /// To go on from here.
+    /// A start that continues from this result.
     pub fn again(&self) -> Start {
         Start { kind: self.kind.clone(), line: self.line.clone(), meeting: self.meeting }
     }
 
-    /// Whether another search is on the way to the same geodesic: nearly the same cost and, up to the sign, times.
+    /// Whether another search approaches the same geodesic: nearly the same cost, and times that agree up to the sign.
     pub fn resembles(&self, other: &Found) -> bool {
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let product = dot(&self.times, &other.times).abs();
@@ -78,9 +79,9 @@ impl Found {
     }
 }
 
-/// A search under way: it lowers the cost from a start within its family, a step at a time.
+/// A search in progress. It lowers the cost from a start within its family, one step at a time.
 pub(crate) struct Descent {
-    /// Where it stands, with the cost in the unit of the limits.
+    /// The present result, with the cost in the unit of the limits.
     found: Found,
     limits: Limits,
     /// L-BFGS in the present chart.
@@ -111,12 +112,13 @@ impl Descent {
         (self.found.evaluations + more, self.found.cost.min(now) * self.limits.unit)
     }
 
-    /// Where it ended.
+    /// The result.
     pub fn found(self) -> Found {
         Found { cost: self.found.cost * self.limits.unit, ..self.found }
     }
 
-    /// Evaluates the start, lays a chart, takes a step of L-BFGS in it, or moves to the result; no more after the end.
+    /// Evaluates the start, creates a chart, does a step of L-BFGS in it, or moves to the result. Does nothing after
+    /// the end.
     pub fn advance(&mut self, data: &Data, family: &Family) {
         let (found, limits) = (&mut self.found, &self.limits);
         if self.ended {
@@ -141,7 +143,7 @@ impl Descent {
         }
     }
 
-    /// A chart at the present line, and a search from its origin.
+    /// Creates a chart at the present line, and a minimisation from its origin.
     fn lay(&mut self, data: &Data, family: &Family) -> (Parametrization, Minimisation) {
         let Descent { found, limits, .. } = self;
         let chart = match family {
@@ -171,7 +173,8 @@ impl Descent {
         (chart, search)
     }
 
-    /// Moves to where L-BFGS ended, with all times searched anew. Whether anything was won.
+    /// Moves to the result of L-BFGS, with a global search for all times. Returns whether the cost decreased by more
+    /// than the tolerance.
     fn land(&mut self, data: &Data, status: Status) -> bool {
         let Some((chart, search)) = self.search.take() else { return false };
         let (found, limits) = (&mut self.found, &self.limits);
@@ -181,7 +184,7 @@ impl Descent {
         let now = evaluate(data, data.search_factors(), &next, &mut searched, Times::Search).cost / limits.unit;
         found.evaluations += search.evaluations + 1;
         found.status = status;
-        // NaN is no progress.
+        // A NaN cost is not a decrease.
         let won = now < found.cost - limits.tolerance * found.cost.abs();
         if now < found.cost {
             (found.line, found.times) = (next, searched);
@@ -207,11 +210,11 @@ fn unit_speed(line: Geodesic) -> Geodesic {
     if speed > 0.0 && speed.is_finite() { line.rescaled(speed) } else { line }
 }
 
-/// The line with its origin at the mean of the times, which move with it.
+/// The line with its origin at the mean of the times, and the times relative to it.
 pub(crate) fn centred(data: &Data, line: Geodesic, times: &mut [f64]) -> Geodesic {
     let n = data.len() as f64;
     let mean: f64 = times.iter().zip(&data.weights).map(|(t, w)| t * w / n).sum();
-    // Inside the interval, where the matrix is regular.
+    // The origin must be inside the interval, where the matrix is regular.
     let (low, high) = line.interval();
     let origin = mean.max(low * (1.0 - 1e-3)).min(high * (1.0 - 1e-3));
     if !origin.is_finite() {

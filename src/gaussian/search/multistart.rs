@@ -1,46 +1,49 @@
-//! The search for a component from several starts: all of them roughly, then those to the end that may be the best and are
-//! not on the way to one geodesic.
+//! The search for a component from several starts. All starts are searched roughly first. Those that can become the
+//! best and do not approach the same geodesic are then refined.
 
 use super::local_search::{Descent, Family, Found, Limits, Start};
 use crate::gaussian::preprocess::Data;
 use crate::pool::for_each;
 use crate::status::Status;
 
-/// Relative decrease at which a first, rough search from a start ends, and its evaluations.
+/// Relative decrease at which the rough search from a start ends, and its largest number of evaluations.
 const ROUGH_DECREASE: f64 = 1e-4;
 const ROUGH_EVALUATIONS: usize = 80;
-/// Starts that are pursued to the end: at most a third, or so many, no further above the lowest than this share of what
-/// that wins over the barycentre.
+/// Rough results that are refined: at most [`MAX_PURSUED`], or a third of the starts if that is more. Their cost
+/// exceeds the lowest one by at most the share [`PURSUED_WITHIN`] of the difference between the barycentre and the
+/// lowest.
 const MAX_PURSUED: usize = 4;
 const PURSUED_WITHIN: f64 = 0.1;
-/// Multiplications in one piece of work: a fraction of a second.
+/// Multiplications in one unit of work, which takes a fraction of a second.
 const WORK_PER_PIECE: usize = 1 << 23;
 
-/// Evaluations of the cost in one piece of work, at least one: cut by the problem, not by the clock.
+/// Evaluations of the cost in one unit of work, at least one. The number depends on the problem, not on the clock, so
+/// that results are reproducible.
 pub(crate) fn piece(data: &Data) -> usize {
     (WORK_PER_PIECE / (data.len() * data.d.pow(3))).max(1)
 }
 
-/// A search under way.
+/// A search in progress.
 pub(crate) struct Search {
     family: Family,
     limits: Limits,
-    /// Weight of the sample, on which rough searches are made, as a share of that of all measures.
+    /// Weight of the sample for rough searches, as a share of the weight of all measures.
     share: f64,
-    /// The first start, if a sample is all that the rough searches see.
+    /// The first start, if the rough searches use a sample.
     plain: Option<Start>,
-    /// What the rough searches found, the best first, and which of it is pursued; empty before they end.
+    /// The results of the rough searches, by increasing cost, and the indices of those that are refined; empty before
+    /// the rough searches end.
     found: Vec<Found>,
     pursued: Vec<usize>,
     under_way: Vec<Descent>,
-    /// The one whose turn it is.
+    /// Index of the next search.
     next: usize,
 }
 
 impl Search {
     pub fn new(data: &Data, sample: &Data, family: Family, begin: Vec<Start>, limits: Limits) -> Self {
         let tolerance = limits.tolerance.max(ROUGH_DECREASE);
-        // Costs of a sample, as if the others had the same.
+        // Costs of a sample are scaled to all measures.
         let share = sample.weights.iter().sum::<f64>() / data.len() as f64;
         let rough = Limits {
             evaluations: limits.evaluations.min(ROUGH_EVALUATIONS),
@@ -53,11 +56,11 @@ impl Search {
         Search { family, limits, share, plain, found: vec![], pursued: vec![], under_way, next: 0 }
     }
 
-    /// A piece of work. When the last search has ended, every start with what it reached, the best first.
+    /// One unit of work. When the last search has ended, it returns the results of all starts, the best first.
     pub fn advance(&mut self, data: &Data, sample: &Data) -> Option<Vec<Found>> {
         let rough = self.found.is_empty();
         let on = if rough { sample } else { data };
-        // Several steps of each if they are short, one step of some if they are long.
+        // If steps are short, several steps of each search; if they are long, one step of some searches.
         let (steps, count) = (piece(on), self.under_way.len());
         let turn = self.next..(self.next + steps).min(count);
         self.next = turn.end % count;
@@ -78,19 +81,19 @@ impl Search {
         None
     }
 
-    /// Searches under way, evaluations of all so far, and the lowest cost in the frame.
+    /// Number of searches in progress, evaluations of all searches so far, and the lowest cost in the frame.
     pub fn standing(&self) -> (usize, usize, f64) {
         let under_way = self.under_way.iter().filter(|s| !s.ended()).count();
         let evaluations: usize = self.under_way.iter().map(|s| s.standing().0).sum();
         let before: usize = self.found.iter().map(|f| f.evaluations).sum();
         let share = if self.found.is_empty() { self.share } else { 1.0 };
         let now = self.under_way.iter().map(|s| s.standing().1 / share).fold(f64::INFINITY, f64::min);
-        // Rough costs, until one of those pursued is known.
+        // The cost of the rough searches, until a refined one is known.
         let rough = self.found.iter().map(|f| f.cost).fold(f64::INFINITY, f64::min);
         (under_way, before + evaluations, if now.is_finite() { now } else { rough })
     }
 
-    /// Begins to pursue the best of what the rough searches found.
+    /// Selects the best results of the rough searches and starts to refine them.
     fn choose(&mut self, mut found: Vec<Found>, data: &Data) {
         found.iter_mut().for_each(|f| f.cost /= self.share);
         found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
@@ -106,7 +109,8 @@ impl Search {
         }
         let mut again: Vec<Start> = pursued.iter().map(|&p| found[p].again()).collect();
         if let Some(plain) = self.plain.take() {
-            // What fits a sample may fit worse than the first start, which is of all measures.
+            // A line that fits a sample well can fit all measures worse than the first start, which is computed from
+            // all measures.
             let place = found.iter().position(|f| f.kind == plain.kind).unwrap_or(0);
             match pursued.iter().position(|&p| p == place) {
                 Some(k) => again[k] = plain,
@@ -120,7 +124,7 @@ impl Search {
         (self.found, self.pursued, self.next) = (found, pursued, 0);
     }
 
-    /// All starts, the best of those pursued first.
+    /// The results of all starts, the best of the refined ones first.
     fn settle(&mut self, fine: Vec<Found>) -> Vec<Found> {
         let mut found = std::mem::take(&mut self.found);
         for f in &mut found {
@@ -130,7 +134,7 @@ impl Search {
             let evaluations = found[p].evaluations + f.evaluations;
             found[p] = Found { evaluations, ..f };
         }
-        // NaN comes last; among those pursued and equal up to the tolerance, the first.
+        // NaN comes last. Of refined results whose costs agree up to the tolerance, the first is taken.
         let costs = found.iter().filter(|f| f.status != Status::Dropped).map(|f| f.cost);
         let best = costs.fold(f64::INFINITY, f64::min);
         let threshold = best + self.limits.tolerance * best.abs();

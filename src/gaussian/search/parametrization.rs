@@ -1,26 +1,26 @@
-//! The variables over which components are sought, and how gradients pull back to them.
+//! The variables in which components are sought, and the pullback of gradients to them.
 //!
-//! Every chart is centred at a line that it gets, in coordinates that are orthonormal at the base point of that line. The
-//! cost does not change with the length of (K, v) nor, for the first component, with shifts of time: neither needs a
-//! constraint.
+//! Every chart is centred at a given line, in coordinates that are orthonormal at the base point of this line. The cost
+//! does not change with the length of (K, v) or, for the first component, with shifts of time. No constraint is needed
+//! for either.
 
 use super::objective::Gradient;
 use crate::gaussian::geometry::coordinates::{Coordinates, remove, symmetric_product};
 use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::linalg::{add, dot, multiply};
 
-/// Lines that a component may be.
+/// A chart of the lines in which a component is sought.
 pub(crate) enum Parametrization {
-    /// Any: base point A = (I + S)A₀ and m, direction K and v.
+    /// All lines: base point A = (I + S)A₀ and m, direction K and v.
     Free { at: Coordinates, base: Geodesic },
-    /// Those that meet the first component at a right angle.
+    /// Lines that meet the first component at a right angle.
     Across(Across),
-    /// Those through a point at right angles to directions given in its coordinates.
+    /// Lines through a point, orthogonal to directions given in coordinates at the point.
     Through { at: Coordinates, base: Geodesic, earlier: Vec<Vec<f64>> },
 }
 
-/// Lines across the first component, which is based where it is at time 0: `A = A₁ + t X₁` at a time of an interval,
-/// `t = middle + half · sin θ`, (K, v) less its part along X₁.
+/// Lines across the first component, whose time 0 is at the base of the chart: `A = A₁ + t X₁` at a time of an
+/// interval, `t = middle + half · sin θ`. The component along X₁ is subtracted from (K, v).
 pub(crate) struct Across {
     pub at: Coordinates,
     pub first: Geodesic,
@@ -28,11 +28,11 @@ pub(crate) struct Across {
     pub half: f64,
 }
 
-/// What a second component needs at its point of the first one.
+/// A point of the first component, with the quantities that a second component needs there.
 struct Crossing {
     t: f64,
     a: Vec<f64>,
-    /// X₁ in the dual coordinates there, and its length squared.
+    /// X₁ in the dual coordinates there, and its squared length.
     c: Vec<f64>,
     cc: f64,
 }
@@ -86,7 +86,7 @@ impl Parametrization {
         }
     }
 
-    /// Variables of the line in which the chart is centred, with a direction in coordinates.
+    /// Variables of the line at which the chart is centred, with a direction in coordinates.
     pub fn origin(&self, direction: &[f64]) -> Vec<f64> {
         let mut z = match self {
             Parametrization::Free { at, base } => {
@@ -104,7 +104,7 @@ impl Parametrization {
         z
     }
 
-    /// Coordinates of the direction of a line based where the chart is centred.
+    /// Coordinates of the direction of a line with its base at the centre of the chart.
     pub fn direction(&self, line: &Geodesic) -> Vec<f64> {
         let mut out = self.at().dual(&symmetric_product(&line.x, &line.a, line.d));
         out.extend_from_slice(&line.drift);

@@ -7,18 +7,18 @@ use crate::gaussian::sums::sum;
 use crate::linalg::{SignedSvd, add, dot, eigen, multiply, multiply_tn};
 use crate::rng::{Stream, StreamId};
 
-/// Up to this order the matrix of products is decomposed whole.
+/// Up to this order all eigenvectors of the matrix of products are computed.
 const MAX_FULL_ORDER: usize = 400;
 
 /// Logarithms of the measures at a point, in orthonormal coordinates.
 pub(crate) struct Logs {
     pub at: Coordinates,
-    /// Row-major n × p: the horizontal L_i Q_i − A, then m_i − m.
+    /// Row-major n × p: coordinates of the horizontal L_i Q_i − A, then m_i − m.
     pub rows: Vec<f64>,
     pub p: usize,
 }
 
-/// Directions and what they hold of the second moment about the point.
+/// Principal directions, and the part of the second moment about the point along each.
 pub(crate) struct Directions {
     /// Orthonormal coordinates.
     pub vectors: Vec<Vec<f64>>,
@@ -27,7 +27,7 @@ pub(crate) struct Directions {
 }
 
 impl Logs {
-    /// At (m, A), A symmetric positive definite.
+    /// Logarithms at (m, A), A symmetric positive definite.
     pub fn new(data: &Data, factors: &[f64], a: &[f64], mean: &[f64]) -> Self {
         let (n, d) = (data.len(), data.d);
         let at = Coordinates::new(a, d);
@@ -50,11 +50,12 @@ impl Logs {
         Logs { at, rows, p }
     }
 
-    /// The first `count` principal directions orthogonal to some orthonormal ones, of all that there are.
+    /// The first `count` principal directions orthogonal to the given orthonormal directions, or fewer if the space has
+    /// fewer.
     pub fn principal(&self, weights: &[f64], orthogonal_to: &[Vec<f64>], count: usize) -> Directions {
         let (n, p) = (weights.len(), self.p);
         let count = count.min(p - orthogonal_to.len().min(p));
-        // Rows weighted by the roots of the weights, less their parts along the given directions.
+        // Rows multiplied by the square roots of the weights, without their components along the given directions.
         let mut rows = self.rows.clone();
         sum((n, 1), 0, &mut rows, |range, _, own| {
             for (i, row) in range.zip(own.chunks_exact_mut(p)) {
@@ -69,7 +70,7 @@ impl Logs {
         } else {
             by_iteration(&rows, p, count)
         };
-        // An orthonormal set of directions, also where the measures leave some open.
+        // The directions of the measures are completed to an orthonormal set by coordinate axes.
         let mut vectors: Vec<Vec<f64>> = vec![];
         let mut values = vec![];
         let mut axes = 0..p;
@@ -143,8 +144,7 @@ fn by_products(rows: &[f64], n: usize, p: usize) -> Vec<(f64, Vec<f64>)> {
     (0..n).rev().filter(|&k| values[k] > 1e-13 * top && top > 0.0).map(vector).collect()
 }
 
-/// The same by subspace iteration with Rayleigh quotients (Golub and Van Loan, 8.2.4) on a block a little wider than what
-/// is asked for.
+/// The same by subspace iteration with Rayleigh quotients (Golub and Van Loan, 8.2.4) on a block wider than `count`.
 fn by_iteration(rows: &[f64], p: usize, count: usize) -> Vec<(f64, Vec<f64>)> {
     let n = rows.len() / p;
     let width = (2 * count + 8).min(n).min(p);
@@ -153,7 +153,7 @@ fn by_iteration(rows: &[f64], p: usize, count: usize) -> Vec<(f64, Vec<f64>)> {
     let mut last = vec![0.0; count];
     for _ in 0..300 {
         orthonormalise(&mut block);
-        // RᵀR times the block, and the block's own products.
+        // RᵀR times the block, and the products with the block.
         let moved = sum((n, 1), width * p, &mut [], |range, total, _| {
             for row in rows[range.start * p..range.end * p].chunks_exact(p) {
                 for (v, out) in block.iter().zip(total.chunks_exact_mut(p)) {

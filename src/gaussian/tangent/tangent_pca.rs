@@ -1,4 +1,4 @@
-//! Tangent PCA of Gaussians for its own sake: what geodesic PCA is compared with.
+//! Tangent PCA of Gaussians, the baseline of geodesic PCA.
 
 use super::principal_directions::{Directions, Logs};
 use crate::error::{Error, Result};
@@ -12,44 +12,46 @@ use crate::gaussian::settings::Degenerate;
 use crate::linalg::dot;
 use crate::pool::Pool;
 
-/// Tangent PCA at the barycentre: PCA of the logarithms `log_i = (T_i − I)A`, with T_i the Monge map from the barycentre
-/// Σ̄ = A² to Σ_i, in the Bures–Wasserstein inner product ⟨X, Y⟩ = tr(XYᵀ) of horizontal vectors (paper, Section C; T_i is
-/// printed there the wrong way round).
+/// Tangent PCA at the barycentre: PCA of the logarithms `log_i = (T_i − I)A`, with T_i the Monge map from the
+/// barycentre Σ̄ = A² to Σ_i, in the Bures–Wasserstein inner product ⟨X, Y⟩ = tr(XYᵀ) of horizontal vectors (paper,
+/// Section C, where T_i is printed in the wrong direction).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TangentPca {
     /// The barycentre.
     pub barycentre: Barycentre,
-    /// Components, the first first.
+    /// Components, by decreasing variance.
     pub components: Vec<TangentComponent>,
 }
 
 /// A principal direction, and the geodesic from the barycentre along it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TangentComponent {
-    /// Horizontal X at the symmetric root A of the barycentre's covariance, row-major d × d; `|X|² + |v|² = 1`.
+    /// Horizontal X at the symmetric square root A of the covariance of the barycentre, row-major d × d;
+    /// `|X|² + |v|² = 1`.
     pub x: Vec<f64>,
-    /// Velocity v of the mean; zeros if the measures are centred.
+    /// Velocity v of the mean, d numbers; zeros if the measures are centred.
     pub velocity: Vec<f64>,
-    /// `Σ_i w_i score_i²`, a squared length.
+    /// `Σ_i w_i score_i²`, in squared units of the data.
     pub variance: f64,
-    /// ⟨log_i, direction⟩, lengths. As times they may lie outside the interval.
+    /// Scores ⟨log_i, direction⟩ of the measures, lengths. As times they can lie outside the interval.
     pub scores: Vec<f64>,
     /// Interval on which the curve is a geodesic.
     pub interval: (f64, f64),
-    /// Times of the nearest points on it.
+    /// Projected times of the measures: those of the nearest points of the geodesic.
     pub times: Vec<f64>,
-    /// Squared distances to those points.
+    /// Squared distances to the nearest points, in squared units of the data.
     pub residuals: Vec<f64>,
-    /// Whether a time is an end of the interval.
+    /// Whether a projected time is an end of the interval.
     pub clipped: Vec<bool>,
-    /// The residuals by their weights: what this component costs as a geodesic.
+    /// Weighted sum of the residuals: the cost of this component as a geodesic, in squared units of the data.
     pub cost: f64,
 }
 
-/// Tangent PCA on a pool's threads. The sign of a component is such that the largest |score| is positive.
+/// Tangent PCA on the threads of a pool. The sign of a component is chosen so that the largest |score| is positive.
 ///
 /// # Errors
-/// [`Error::Parameter`] for no component or more than there are directions.
+/// [`Error::Parameter`] for no component or more than there are directions, if every covariance is 0, or if the spread
+/// of the measures is beyond the range of `f64`.
 ///
 /// # Example
 /// ```
@@ -79,14 +81,14 @@ pub fn tangent_pca(set: &Gaussians, components: usize, pool: &Pool) -> Result<Ta
 /// The barycentre, the logarithms there and their principal directions, in the frame of the data.
 pub(crate) struct Tangent {
     pub centre: FixedPoint,
-    /// Symmetric root of the barycentre.
+    /// Symmetric square root of the barycentre.
     pub root: Vec<f64>,
     pub logs: Logs,
     pub directions: Directions,
 }
 
 impl Tangent {
-    /// At the barycentre of the matrices of the search.
+    /// Tangent PCA at this barycentre, for the matrices of the search.
     pub fn new(data: &Data, centre: FixedPoint, count: usize) -> Self {
         let root = symmetric_lift(&centre.a, data.d);
         let logs = Logs::new(data, data.search_factors(), &root, &vec![0.0; data.m]);
@@ -99,7 +101,7 @@ impl Tangent {
         self.logs.line(&self.root, &vec![0.0; data.m], &self.directions.vectors[k], data.d)
     }
 
-    /// What it costs, with exact projections.
+    /// The cost of this geodesic, with exact projections.
     pub fn cost(&self, data: &Data, k: usize) -> f64 {
         let line = self.line(data, k);
         cost(data, &project_all(data, &line, line.interval(), false))

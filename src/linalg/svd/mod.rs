@@ -4,16 +4,16 @@ use super::dense::{determinant_sign, dot, multiply, multiply_tn};
 
 /// Up to this order Jacobi's rotations are faster than a bidiagonalisation.
 const ROTATIONS: usize = 16;
-/// Two rows count as orthogonal when the cosine between them is below this.
+/// Two rows count as orthogonal if the cosine between them is below this.
 const ORTHOGONAL: f64 = 1e-15;
-/// The largest cosine that rounding leaves between rows.
+/// The largest cosine that rounding leaves between orthogonalised rows.
 const LEANING: f64 = 1e-14;
 
-/// `M = U diag(s) Vᵀ` with U and V orthogonal, det UVᵀ = +1 and s₁ ≥ … ≥ |s_d|: the last singular value has the sign of
-/// det M. Then `Q = UVᵀ` maximises ⟨M, Q⟩ over the rotations (det +1), and the maximum is Σ_k s_k.
+/// `M = U diag(s) Vᵀ` with U and V orthogonal, det UVᵀ = +1 and s₁ ≥ … ≥ |s_d|: the last singular value has the sign
+/// of det M. Then `Q = UVᵀ` maximises ⟨M, Q⟩ over the rotations (det +1), and the maximum is Σ_k s_k.
 ///
-/// Small matrices by rotations of rows (one-sided Jacobi; Demmel and Veselić 1992): singular values of a matrix whose
-/// rows differ in size keep their relative accuracy.
+/// Small matrices are decomposed by rotations of rows (one-sided Jacobi; Demmel and Veselić 1992). If the rows of a
+/// matrix differ in size, its singular values keep their relative accuracy.
 #[derive(Clone, Debug)]
 pub struct SignedSvd {
     d: usize,
@@ -48,7 +48,7 @@ impl SignedSvd {
         self.rotate_all();
     }
 
-    /// Decomposes a matrix near the last one: its U is the start, which saves most rotations.
+    /// Decomposes a matrix near the last one. Its U is the start, which saves most rotations.
     pub fn compute_near(&mut self, m: &[f64]) {
         if self.d > ROTATIONS {
             return self.compute(m);
@@ -62,7 +62,8 @@ impl SignedSvd {
         multiply_tn(&self.ut, &self.vt, self.d, q);
     }
 
-    /// The rotation that maximises ⟨M, Q⟩, by a closed form for d ≤ 2 (which leaves the decomposition alone).
+    /// The rotation that maximises ⟨M, Q⟩. For d ≤ 2 it has a closed form, which does not change the stored
+    /// decomposition.
     pub fn nearest_rotation(&mut self, m: &[f64], q: &mut [f64]) {
         match self.d {
             1 => q[0] = 1.0,
@@ -95,7 +96,7 @@ impl SignedSvd {
             first += z[j * d + j];
             for k in 0..j {
                 let (skew, sum) = (z[j * d + k] - z[k * d + j], self.s[j] + self.s[k]);
-                // Where two values meet with opposite signs the sum of them has a corner, whose sides are flat or not.
+                // Where two values with opposite signs meet, the sum is not differentiable; the term is omitted.
                 if skew != 0.0 && sum > 1e-300 {
                     second += skew * skew / sum;
                 }
@@ -120,8 +121,9 @@ impl SignedSvd {
         self.normalise();
     }
 
-    /// Lengths to `s`, largest first, and the sign to the last. Where M is singular, a row may be rounding of the others,
-    /// without a direction of its own: then it gets one.
+    /// Writes the norms of the rows to `s`, in descending order, and the sign to the last. If M is singular, a row
+    /// can consist of rounding errors of the others and have no reliable direction; it is then replaced by an
+    /// orthogonal unit vector.
     fn normalise(&mut self) {
         let d = self.d;
         for k in 0..d {
@@ -161,7 +163,7 @@ impl SignedSvd {
         }
     }
 
-    /// By bidiagonalisation; false if that fails.
+    /// Decomposes by bidiagonalisation. False if that fails.
     fn bidiagonal(&mut self, m: &[f64]) -> bool {
         let d = self.d;
         let Ok(svd) = faer::MatRef::from_row_major_slice(m, d, d).svd() else {
@@ -184,10 +186,10 @@ impl SignedSvd {
     }
 }
 
-/// Sweeps over all pairs of rows until none is turned any more.
+/// Largest number of sweeps over all pairs of rows. Sweeps end when no pair is rotated.
 const SWEEPS: usize = 40;
 
-/// Sweeps of an order that the compiler knows: three times as fast.
+/// Sweeps for an order that is known at compile time: three times as fast.
 fn sweep<const D: usize>(v: &mut [f64], u: &mut [f64]) {
     let ((v, _), (u, _)) = (v.as_chunks_mut::<D>(), u.as_chunks_mut::<D>());
     for _ in 0..SWEEPS {
@@ -227,7 +229,7 @@ fn sweep_any(v: &mut [f64], u: &mut [f64], d: usize) {
     }
 }
 
-/// Makes two rows orthogonal; (cosine, sine) of the rotation, none if they are.
+/// Makes two rows orthogonal. Returns (cosine, sine) of the rotation, or none if they are orthogonal.
 #[inline(always)]
 fn rotate(x: &mut [f64], y: &mut [f64]) -> Option<(f64, f64)> {
     let (mut a, mut b, mut c) = (0.0, 0.0, 0.0);
@@ -255,13 +257,13 @@ fn turn(x: &mut [f64], y: &mut [f64], (cosine, sine): (f64, f64)) {
     }
 }
 
-/// Whether unit row k is not orthogonal to those before it.
+/// Whether unit row k is not orthogonal to the rows before it.
 fn leans(rows: &[f64], d: usize, k: usize) -> bool {
     let row = &rows[k * d..(k + 1) * d];
     rows[..k * d].chunks_exact(d).any(|other| !(dot(row, other).abs() <= LEANING))
 }
 
-/// Row k becomes a unit vector orthogonal to those before it.
+/// Replaces row k by a unit vector orthogonal to the rows before it.
 fn complete(rows: &mut [f64], d: usize, k: usize) {
     let (before, row) = rows.split_at_mut(k * d);
     let row = &mut row[..d];

@@ -62,7 +62,8 @@ fn degenerate_matrices() {
     }
 }
 
-/// Of every rank, with rows or columns of zeros: the rows that belong to no singular value are orthogonal to the others.
+/// Matrices of every rank, with rows or columns of zeros: the rows that belong to no singular value are orthogonal to
+/// the others.
 #[test]
 fn low_ranks() {
     for d in [3, 4, 6, 9, 16, 20] {
@@ -86,7 +87,7 @@ fn low_ranks() {
     }
 }
 
-/// Rows of sizes from 1 to 1e-24 keep the digits of their singular values: those of D U with orthogonal rows.
+/// Rows of sizes from 1 to 1e-24 keep the accuracy of their singular values: those of D U with orthogonal rows.
 #[test]
 fn graded_rows_keep_relative_accuracy() {
     for d in [2, 3, 6] {
@@ -102,7 +103,7 @@ fn graded_rows_keep_relative_accuracy() {
     }
 }
 
-/// Along a line of matrices, against central differences.
+/// Derivatives along a line of matrices, compared with central differences.
 #[test]
 fn derivatives_of_the_sum() {
     for d in [2, 3, 5, 20] {

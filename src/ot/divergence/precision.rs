@@ -1,4 +1,4 @@
-//! A divergence in the precision that it needs: that of its points, or f64 where the digits of f32 end.
+//! A divergence in the precision that it needs: that of its points, or f64 if the precision of f32 is not sufficient.
 
 use super::problem::{DivergenceProblem, Init, Potentials, Value};
 use super::workspace::{OutOfDigits, Workspace};
@@ -9,18 +9,18 @@ use crate::ot::settings::{Report, Sinkhorn};
 use crate::simd::real::{Real, cast};
 use crate::status::Status;
 
-/// Solves between clouds of about the same size, with the memory they keep from one to the next.
+/// Solver for clouds of about the same size, with the memory that it keeps between solves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DivergenceWorkspace<T> {
     narrow: Workspace<T>,
-    /// For problems where the digits of `T` end; made at the first one.
+    /// For problems that need f64; allocated at the first one.
     wide: Option<Box<Wide>>,
-    /// The last solve was in f64.
+    /// Whether the last solve was in f64.
     widened: bool,
 }
 
 impl<T: Real> DivergenceWorkspace<T> {
-    /// Solves end once this token is set, and what they report then is not meaningful.
+    /// Once this token is set, solves end and their reports are meaningless.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
         self.narrow.cancel_by(cancel);
         if let Some(wide) = &mut self.wide {
@@ -32,12 +32,13 @@ impl<T: Real> DivergenceWorkspace<T> {
         self.narrow.cancel().check()
     }
 
-    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). The worse of both reports.
+    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5). Returns the worse of the two reports.
     pub fn gradient(&mut self, task: DivergenceProblem<'_, T>, gradient: &mut [T]) -> Report {
         self.solve(task, gradient, false)
     }
 
-    /// [`DivergenceWorkspace::gradient`] and the solve of (y, y) for the value, side by side. The worst of the three reports.
+    /// [`DivergenceWorkspace::gradient`] and, in parallel, the solve of (y, y) for the value. Returns the worst of
+    /// the three reports.
     pub fn all(&mut self, task: DivergenceProblem<'_, T>, gradient: &mut [T]) -> Report {
         self.solve(task, gradient, true)
     }
@@ -52,7 +53,7 @@ impl<T: Real> DivergenceWorkspace<T> {
         })
     }
 
-    /// OT_ε(x, y) alone.
+    /// Solves for OT_ε(x, y) only.
     pub fn cross_term(&mut self, task: DivergenceProblem<'_, T>) -> (f64, Report) {
         let wide_task = self.wide_task(task);
         let found = self.narrow.cross_term(task);
@@ -64,7 +65,7 @@ impl<T: Real> DivergenceWorkspace<T> {
         })
     }
 
-    /// OT_ε(y, y) alone.
+    /// Solves for OT_ε(y, y) only.
     pub fn self_term(&mut self, y: &Points<T>, epsilon: f64, settings: &Sinkhorn) -> (f64, Report) {
         self.narrow.self_term(y, epsilon, settings).unwrap_or_else(|spent| {
             let (value, report) = self.widen().self_term(y, epsilon, &spent.left(settings));
@@ -99,8 +100,8 @@ impl<T: Real> DivergenceWorkspace<T> {
         self.wide.as_deref().filter(|_| self.widened)
     }
 
-    /// The task for f64. It has kept the potentials of its last solve, which is that of another chain unless the last solve here was
-    /// in f64; what starts from those would depend on which worker solved what before.
+    /// The task for f64. The f64 workspace keeps the potentials of its last solve. Unless the last solve here was in
+    /// f64, that was a problem of another query, and a start from it would depend on which worker solved what before.
     fn wide_task<'a>(&self, task: DivergenceProblem<'a, T>) -> DivergenceProblem<'a, T> {
         match task.start {
             Init::Warm if !self.widened => DivergenceProblem { start: Init::Multiscale, ..task },
@@ -116,24 +117,24 @@ impl<T: Real> DivergenceWorkspace<T> {
 }
 
 impl OutOfDigits {
-    /// Settings of a solve that goes on after what was spent.
+    /// Settings of the solve in f64, with the iterations that are left.
     fn left(self, settings: &Sinkhorn) -> Sinkhorn {
         let spent = self.0.map_or(0, |report| report.iterations);
         Sinkhorn { max_iterations: settings.max_iterations - spent, ..settings.clone() }
     }
 
-    /// What was found after this led to nothing.
+    /// The report of the solve in f64, with the iterations of the attempt in f32 added.
     fn before(self, found: Report) -> Report {
         Report { iterations: self.0.map_or(0, |report| report.iterations) + found.iterations, ..found }
     }
 
-    /// f64 is the last resort.
+    /// There is no higher precision than f64.
     fn report(self) -> Report {
         self.0.unwrap_or(Report { status: Status::Diverged, iterations: 0, marginal_error: f64::NAN })
     }
 }
 
-/// Clouds in f64 and what solves for them. It finds its memory at the first problem, and keeps it.
+/// Clouds in f64 and their solver. Memory is allocated at the first problem and kept.
 #[derive(Clone, Debug)]
 struct Wide {
     x: Points<f64>,
@@ -197,7 +198,7 @@ mod tests {
     use crate::ot::epsilon::Epsilon;
     use crate::rng::Stream;
 
-    /// A chain of solves does not know what its memory has solved before, in f64 either.
+    /// The answers to a query do not depend on what its workspace has solved before, including in f64.
     #[test]
     fn a_chain_starts_from_its_own_potentials() {
         let points = |index: u32| {
@@ -206,7 +207,7 @@ mod tests {
             Points::uniform(&coords, 2).unwrap()
         };
         let settings = |tolerance| Sinkhorn { epsilon: Epsilon::Fixed(0.1), tolerance, ..Sinkhorn::default() };
-        // f32 reaches the first tolerance and not the second.
+        // f32 reaches the first tolerance but not the second.
         let (easy, hard) = (settings(1e-2), settings(1e-9));
         let mut gradient = vec![0.0; 120];
         let (x, y) = (points(1), points(2));

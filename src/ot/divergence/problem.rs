@@ -1,4 +1,4 @@
-//! What is asked of a divergence, and what is found.
+//! The input of a divergence and its result.
 
 use crate::ot::points::Points;
 use crate::ot::settings::Sinkhorn;
@@ -6,9 +6,9 @@ use crate::ot::settings::Sinkhorn;
 /// Dual potentials of OT_ε(x, y), in the units of the cost and the order of the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Potentials<T> {
-    /// One a point of x.
+    /// One value per point of x.
     pub f: Vec<T>,
-    /// One a point of y.
+    /// One value per point of y.
     pub g: Vec<T>,
 }
 
@@ -20,18 +20,19 @@ pub(crate) struct Value {
     pub yy: f64,
 }
 
-/// Where solves of (x, y) and (x, x) begin.
+/// The start of the solves of (x, y) and (x, x).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Init<'a, T> {
-    /// At the solution of a coarser problem.
+    /// The solution of a coarser problem.
     Multiscale,
-    /// At the last solution, of clouds whose points moved a little, with the same ε; else as `Multiscale`.
+    /// The last solution, for clouds whose points moved a little and the same ε (warm start); otherwise as
+    /// `Multiscale`.
     Warm,
-    /// At these potentials g, in units of the cost.
+    /// These potentials g, in units of the cost.
     Potentials(&'a [T]),
 }
 
-/// What is to be solved, and how.
+/// The clouds, the settings and the start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DivergenceProblem<'a, T> {
     pub x: &'a Points<T>,

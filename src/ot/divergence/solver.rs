@@ -10,7 +10,7 @@ use crate::ot::{Report, Sinkhorn};
 use crate::simd::real::{Real, cast, widen};
 use crate::status::Status;
 
-/// A Sinkhorn divergence with all that was found on the way.
+/// A Sinkhorn divergence with all results of its solves.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Divergence<T> {
@@ -33,7 +33,7 @@ pub struct Divergence<T> {
 }
 
 impl<T: Real> Divergence<T> {
-    /// The same in another precision.
+    /// The same result in another precision.
     pub fn cast<U: Real>(&self) -> Divergence<U> {
         let Divergence { value, ot_xy, ot_xx, ot_yy, epsilon, report, .. } = *self;
         let other = |values: &[T]| cast(&widen(values));
@@ -42,14 +42,13 @@ impl<T: Real> Divergence<T> {
     }
 }
 
-/// S_ε(x, y), its gradient in x, and what was reached.
+/// Computes S_ε(x, y), its gradient in x and the reached accuracy.
 ///
-/// Runs on the calling thread, or over the workers of the [`Pool`](crate::Pool) in which it is called.
+/// Runs on the calling thread, or on the workers of the [`Pool`](crate::Pool) in which it is called.
 ///
 /// # Errors
-/// [`Error::Parameter`] for a setting out of range, [`Error::Points`] if the dimensions differ or squared distances leave
-/// the range of `T`. A solve that does not
-/// converge is no error: see [`Divergence::report`].
+/// [`Error::Parameter`] for a setting out of range, [`Error::Points`] if the dimensions differ or squared distances
+/// leave the range of `T`. A solve that does not converge is not an error: see [`Divergence::report`].
 ///
 /// # Example
 /// ```
@@ -66,10 +65,10 @@ pub fn divergence<T: Real>(x: &Points<T>, y: &Points<T>, settings: &Sinkhorn) ->
     DivergenceSolver::new(settings)?.divergence(x, y)
 }
 
-/// [`divergence`] started from known potentials, say those of a nearby problem; only `g` is used.
+/// [`divergence`] started from known potentials, for instance those of a nearby problem. Only `g` is used.
 ///
 /// # Errors
-/// As [`divergence`], and [`Error::Parameter`] if `g` has not one finite number a point of y.
+/// As [`divergence`], and [`Error::Parameter`] if `g` does not have one finite number per point of y.
 pub fn divergence_from<T: Real>(
     x: &Points<T>,
     y: &Points<T>,
@@ -79,8 +78,8 @@ pub fn divergence_from<T: Real>(
     DivergenceSolver::new(settings)?.divergence_from(x, y, start)
 }
 
-/// Divergences one after the other in the same memory: many solves of about the same size, as in a training loop, cost
-/// no allocation and no first touch of the kernel's pages.
+/// A solver for many divergences in the same memory. Many solves of about the same size, as in a training loop,
+/// allocate nothing and do not touch new pages for the kernel.
 ///
 /// # Example
 /// ```
@@ -103,7 +102,7 @@ pub struct DivergenceSolver<T> {
 }
 
 impl<T: Real> DivergenceSolver<T> {
-    /// With these settings.
+    /// A solver with these settings.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a setting out of range.
@@ -112,7 +111,7 @@ impl<T: Real> DivergenceSolver<T> {
         Ok(DivergenceSolver { settings: settings.clone(), work: DivergenceWorkspace::default() })
     }
 
-    /// Solves end with [`Error::Cancelled`] once this token is set: within an iteration.
+    /// Once this token is set, solves end with [`Error::Cancelled`] within one iteration.
     ///
     /// # Example
     /// ```
@@ -150,11 +149,12 @@ impl<T: Real> DivergenceSolver<T> {
         self.solve(x, y, Some(&start.g))
     }
 
-    /// ∂S_ε/∂x alone, row-major n × d, without the value: the problem (y, y) is not solved. Allocates nothing once it
-    /// has seen clouds of these sizes.
+    /// Computes ∂S_ε/∂x, row-major n × d, without the value: the problem (y, y) is not solved. Allocates nothing
+    /// after the first call with clouds of these sizes.
     ///
     /// # Errors
-    /// As [`divergence`], and [`Error::Parameter`] if `gradient` has another length than the coordinates of x.
+    /// As [`divergence`], and [`Error::Parameter`] if the length of `gradient` differs from that of the coordinates
+    /// of x.
     pub fn gradient(&mut self, x: &Points<T>, y: &Points<T>, gradient: &mut [T]) -> Result<Report> {
         let epsilon = self.check(x, y)?;
         if gradient.len() != x.coords().len() {
@@ -170,7 +170,7 @@ impl<T: Real> DivergenceSolver<T> {
         Ok(report)
     }
 
-    /// ε of a pair that can be solved.
+    /// Checks a pair of clouds and returns its ε.
     pub(crate) fn check(&self, x: &Points<T>, y: &Points<T>) -> Result<f64> {
         if x.dim() != y.dim() {
             let problem = format!("x has {} coordinates, y has {}; both must lie in the same space", x.dim(), y.dim());

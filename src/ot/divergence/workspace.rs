@@ -1,4 +1,4 @@
-//! The solves of a divergence and the memory that they keep.
+//! The solves of a divergence and their memory.
 
 use super::problem::{DivergenceProblem, Init, Potentials, Value};
 use crate::cancel::Cancel;
@@ -13,18 +13,18 @@ use crate::simd::Isa;
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// Both solves leave the gradient an error, in units of √(ε ln 2), of some ten times their marginal errors. These must be below this
-/// share of it.
+/// The error of the gradient, in units of √(ε ln 2), is about ten times the marginal errors of the two solves. The
+/// marginal errors must be below this share of the gradient.
 const GRADIENT_SHARE: f64 = 1.0 / 128.0;
-/// Iterations of a solve that is taken on for it, and how often.
+/// Largest number of iterations in one refinement, and of refinements.
 const REFINEMENT_ITERATIONS: usize = 100;
 const MAX_REFINEMENTS: usize = 12;
-/// Gradients in these units below which clouds nearly coincide.
+/// Clouds nearly coincide if the gradient in these units is smaller than this.
 const NEARLY_EQUAL: f64 = 0.25;
-/// An error of so many roundings is as low as it gets.
+/// The error is not refined below this number of rounding units.
 const MIN_ROUNDINGS: f64 = 256.0;
 
-/// Solves between clouds of about the same size, with the memory they keep from one to the next.
+/// Solver for clouds of about the same size, with the memory that it keeps between solves.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Workspace<T> {
     x: Cloud<T>,
@@ -34,37 +34,40 @@ pub(crate) struct Workspace<T> {
     target: SinkhornSolver<T>,
     cross_means: Vec<T>,
     own_means: Vec<T>,
-    /// Potentials of (x, y) on y and of (x, x), in the order of the input and units of ε ln 2.
+    /// Potentials of (x, y) on y and of (x, x), in the order of the input and in units of ε ln 2.
     kept_g: Vec<T>,
     own_kept: Vec<T>,
-    /// They are finite, and of the last solve.
+    /// Whether the kept potentials are finite and belong to the last solve.
     sound: bool,
     centre: Vec<f64>,
-    /// Length of a unit of the scaled coordinates; its square is ε ln 2.
+    /// Unit of length of the scaled coordinates; its square is ε ln 2.
     unit: f64,
 }
 
-/// The digits of `T` end before the exponents of a problem do, or before its tolerance: what was spent on it.
+/// The precision of `T` is not sufficient for the exponents of a problem or for its tolerance. Holds the report of
+/// the attempt, if one was made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutOfDigits(pub Option<Report>);
 
-/// Rounding of the mean exponent, in bits, beyond which f32 does not find its way: potentials that differ by less are all the same.
+/// Largest rounding error of the mean exponent, in bits, for a solve in f32. Above it, the error of potentials in f32
+/// exceeds what the solve must resolve.
 const MAX_MEAN_ROUNDING: f64 = 0.1;
 
-/// Whether the digits of f32 end before the exponents of this problem do. Those of f64 are enough for all that f32 can hold.
+/// An error if the precision of f32 is not sufficient for the exponents of this problem. That of f64 is sufficient
+/// for all clouds in f32.
 fn check_digits<T: Real>(pair: Pair<'_, T>) -> Result<(), OutOfDigits> {
     let half = 0.5 * T::EPSILON.to_f64();
     if half > f64::EPSILON && half * pair.mean_exponent() > MAX_MEAN_ROUNDING { Err(OutOfDigits(None)) } else { Ok(()) }
 }
 
-/// Whether a solve in f32 came to the end of its digits before it came to its tolerance, with iterations left.
+/// An error if a solve in f32 reached its rounding floor before its tolerance, with iterations left.
 fn check_rest<T: Real>(report: Report, settings: &Sinkhorn) -> Result<(), OutOfDigits> {
     let ended = T::EPSILON.to_f64() > f64::EPSILON && report.status == Status::Rounding;
     if ended && report.iterations < settings.max_iterations { Err(OutOfDigits(Some(report))) } else { Ok(()) }
 }
 
 impl<T: Real> Workspace<T> {
-    /// Solves end once this token is set, and what they report then is not meaningful.
+    /// Once this token is set, solves end and their reports are meaningless.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
         let Workspace { cross, own, target, .. } = self;
         [cross, own, target].into_iter().for_each(|solve| solve.cancel.clone_from(cancel));
@@ -74,7 +77,8 @@ impl<T: Real> Workspace<T> {
         &self.cross.cancel
     }
 
-    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5); with `value` also (y, y), side by side. The worst of the reports.
+    /// Solves (x, y) and (x, x) and writes ∂S_ε/∂x (D5); with `value` also (y, y), in parallel. Returns the worst of
+    /// the reports.
     pub fn solve(
         &mut self,
         task: DivergenceProblem<'_, T>,
@@ -86,7 +90,7 @@ impl<T: Real> Workspace<T> {
         let unit = (epsilon * std::f64::consts::LN_2).sqrt();
         let kept = self.sound && self.unit == unit && self.kept_g.len() == m && self.own_kept.len() == n;
         self.unit = unit;
-        // Differences from a point between the clouds keep the digits that a common offset would cost.
+        // Coordinates relative to the mean of y avoid the loss of accuracy through a common offset.
         self.centre.resize(d, 0.0);
         mean_into(y, &mut self.centre);
         let stop = Stop { tolerance: settings.tolerance, max_iterations: settings.max_iterations };
@@ -126,7 +130,8 @@ impl<T: Real> Workspace<T> {
             },
         );
         cross.problem.unsorted(&cy.order, &cross.beta, kept_g);
-        // The gradient is a difference: where it nearly vanishes, what is left of the tolerance in both terms would hide it.
+        // The gradient is a difference of two terms. Where it nearly vanishes, errors within the tolerance in both
+        // terms would dominate it.
         for _ in 0..MAX_REFINEMENTS {
             let distance = distance(cx, own_means, cross_means);
             let both = cross_report.and(own_report);
@@ -144,7 +149,7 @@ impl<T: Real> Workspace<T> {
             let near = (distance < NEARLY_EQUAL).then_some((own_pair, &own.problem));
             let lower = cross_report.go_on(more(&cross_report), |more| cross.refine(pair, more, near));
             if lower == Some(false) {
-                // Back to where it was.
+                // Return to the state before the refinement.
                 cross_report.marginal_error = cross.warm(pair, memory, stop, kept_g, 1.0).marginal_error;
             }
             cross.problem.rows(pair, &cross.beta, cross_means);
@@ -168,7 +173,7 @@ impl<T: Real> Workspace<T> {
         Ok(all)
     }
 
-    /// OT_ε(x, y) alone.
+    /// Solves for OT_ε(x, y) only.
     pub fn cross_term(&mut self, task: DivergenceProblem<'_, T>) -> Result<(f64, Report), OutOfDigits> {
         let DivergenceProblem { x, y, epsilon, settings, start } = task;
         let unit = (epsilon * std::f64::consts::LN_2).sqrt();
@@ -195,7 +200,7 @@ impl<T: Real> Workspace<T> {
         Ok((self.ot(&self.cross, &self.x, &self.y), report))
     }
 
-    /// OT_ε(y, y) alone.
+    /// Solves for OT_ε(y, y) only.
     pub fn self_term(
         &mut self,
         y: &Points<T>,
@@ -224,7 +229,7 @@ impl<T: Real> Workspace<T> {
         (self.ot(&self.cross, &self.x, &self.y), self.ot(&self.own, &self.x, &self.x))
     }
 
-    /// The OT terms of the last solves; `yy` is that of the last one with `value`.
+    /// The OT terms of the last solves; `yy` is that of the last solve with `value`.
     pub fn value(&self) -> Value {
         let (xy, xx) = self.cross_terms();
         Value { xy, xx, yy: self.ot(&self.target, &self.y, &self.y) }
@@ -245,8 +250,8 @@ impl<T: Real> Workspace<T> {
 }
 
 impl Report {
-    /// After a solve was taken on to `more` than was asked for: whether its error is lower now. None, and nothing done, if it was low
-    /// enough or no iterations are left.
+    /// Continues a solve to the lower tolerance `more`. Returns whether its error decreased; none, without a change,
+    /// if the error was small enough or no iterations are left.
     fn go_on(&mut self, more: Stop, refine: impl FnOnce(Stop) -> Report) -> Option<bool> {
         if self.marginal_error <= more.tolerance || more.max_iterations == 0 {
             return None;
@@ -259,7 +264,7 @@ impl Report {
     }
 }
 
-/// Root mean square of what moves a point, in units of √(ε ln 2).
+/// Root mean square of the displacement of the points along the gradient, in units of √(ε ln 2).
 fn distance<T: Real>(x: &Cloud<T>, own: &[T], cross: &[T]) -> f64 {
     let rows = own.chunks_exact(x.d).zip(cross.chunks_exact(x.d)).zip(&x.weights);
     let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(&a, &b)| (a - b).to_f64().powi(2)).sum::<f64>();

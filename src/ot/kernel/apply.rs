@@ -1,4 +1,4 @@
-//! Moments of the rows of a kernel in tiles: its products with several vectors at once.
+//! Moments of the rows of a tiled kernel: its products with several vectors in one sweep.
 
 use super::cloud::{ROWS, VALUES};
 use super::tiles::{TileSource, Tiles, group_tiles};
@@ -7,14 +7,15 @@ use crate::simd::{TILE, Vector, dispatch};
 use std::ops::Range;
 
 dispatch! {
-    /// `moments` = K w over these rows for each w of `ws`, vector after vector. Where each pair of points is stored once
-    /// (`both`), entries beyond the diagonal blocks count for their column's point too, in `columns`, vector after vector.
+    /// `moments` = K w over these rows for each w of `ws`, vector after vector. If each pair of points is stored once
+    /// (`both`), entries outside the diagonal blocks also contribute to the point of their column, in `columns`,
+    /// vector after vector.
     pub(crate) fn moment_rows<T>(
         anew: Option<TileSource<'_, T>>, both: bool, rows: Range<usize>, tiles: &mut Tiles<T>, ws: &[T], m: usize,
     ) = moment_body;
 }
 
-/// Vectors whose products are taken in one pass over the tiles: 16 accumulators.
+/// Number of vectors multiplied in one sweep over the tiles: 16 accumulators.
 const MAX_VECTORS: usize = 4;
 
 #[inline(always)]
@@ -47,7 +48,7 @@ pub(crate) fn moment_body<V: Vector>(
     }
 }
 
-/// The `k`-th group of a part, which begins at row `group`, and the first of the vectors out of `count`.
+/// The `k`-th group of a part, which begins at row `group`, and the index of the first of the `count` vectors.
 #[derive(Clone, Copy)]
 struct Position {
     k: usize,
@@ -56,7 +57,7 @@ struct Position {
     count: usize,
 }
 
-/// Q vectors from the first on.
+/// Products with Q vectors, starting at the first.
 #[inline(always)]
 fn moment_group<V: Vector, const Q: usize, const BOTH: bool>(
     at: Position,

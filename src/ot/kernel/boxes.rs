@@ -1,4 +1,4 @@
-//! Bounding boxes, from which bounds of the exponents of whole tiles follow.
+//! Bounding boxes, which give bounds of the exponents of whole tiles.
 
 use super::cloud::Cloud;
 use crate::simd::padded;
@@ -13,7 +13,7 @@ pub(crate) struct BoundingBoxes<T> {
 }
 
 impl<T: Real> BoundingBoxes<T> {
-    /// Of every `run` points; a run without points is a box at 0.
+    /// Sets the boxes of every `run` points. A run without points has a box at 0.
     pub fn set(&mut self, cloud: &Cloud<T>, run: usize) {
         self.padded = padded(cloud.n.div_ceil(run));
         for side in [&mut self.low, &mut self.high] {

@@ -1,5 +1,5 @@
-//! A cloud as the kernels read it: in k-d order, one axis after the other, padded to whole tiles, moved and scaled so
-//! that the exponent of the kernel is minus the squared distance.
+//! A cloud in the layout of the kernels: in k-d order, one axis after the other, padded to whole tiles, shifted and
+//! scaled so that the exponent of the kernel is minus the squared distance.
 
 use crate::ot::points::Points;
 use crate::simd::aligned::Aligned;
@@ -10,10 +10,10 @@ use crate::simd::{Isa, TILE, padded, slices};
 pub(crate) const ROWS: usize = 4;
 /// Values of a tile of the kernel: [`ROWS`] rows, [`TILE`] columns.
 pub(crate) const VALUES: usize = ROWS * TILE;
-/// Points of a leaf that becomes one point of the coarser cloud.
+/// Number of points in a leaf, which becomes one point of the coarse cloud.
 const LEAF: usize = 8;
 
-/// Neighbours in space are neighbours in memory, so that tiles of the kernel are far apart or near as a whole.
+/// Points that are near in space are near in memory, so that a tile of the kernel is near or far as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Cloud<T> {
     /// Number of points.
@@ -51,7 +51,8 @@ impl<T: Real> Cloud<T> {
         padded(self.n)
     }
 
-    /// From an axis to the next. Many axes a power of two apart would fall on the same few lines of the cache.
+    /// Distance in memory from one axis to the next. With many axes a power of two apart, all would map to the same
+    /// few cache lines.
     pub fn stride(&self) -> usize {
         self.padded() + if self.d > 4 { TILE } else { 0 }
     }
@@ -81,7 +82,8 @@ impl<T: Real> Cloud<T> {
         };
     }
 
-    /// Takes `(x − centre) · factor` of the points. Allocates only when they are more than ever before.
+    /// Copies `(x − centre) · factor` of the points. Allocates only if there are more points than in all previous
+    /// calls.
     pub fn set(&mut self, points: &Points<T>, centre: &[f64], factor: f64) {
         let (n, d) = (points.len(), points.dim());
         self.resize(n, d);
@@ -99,7 +101,7 @@ impl<T: Real> Cloud<T> {
         }
     }
 
-    /// Takes the weighted means of runs of [`LEAF`] points of a finer cloud, with their masses: the slow modes of the
+    /// Sets the weighted means of runs of [`LEAF`] points of a finer cloud, with their masses. The slow modes of the
     /// fine problem are those of the coarse one. `factor` scales the coordinates.
     pub fn set_coarse(&mut self, fine: &Cloud<T>, factor: f64) {
         let n = fine.n.div_ceil(LEAF);
@@ -124,7 +126,7 @@ impl<T: Real> Cloud<T> {
         }
     }
 
-    /// Memory for as many points as another cloud has.
+    /// Allocates memory for as many points as another cloud has.
     pub fn reserve(&mut self, other: &Cloud<T>) {
         if self.axes.len() < other.axes.len() {
             self.axes.set_len(other.axes.len());
@@ -135,7 +137,7 @@ impl<T: Real> Cloud<T> {
         self.order.reserve(other.n.saturating_sub(self.order.len()));
     }
 
-    /// Takes another cloud with its coordinates times `factor`.
+    /// Copies another cloud with its coordinates times `factor`.
     pub fn set_scaled(&mut self, other: &Cloud<T>, factor: f64) {
         self.resize(other.n, other.d);
         let factor = T::from_f64(factor);
@@ -145,8 +147,8 @@ impl<T: Real> Cloud<T> {
         self.order.clone_from(&other.order);
     }
 
-    /// Largest mean squared distance of the points of a leaf from its point of the `coarse` cloud, in this one's scale. Points
-    /// without mass do not count.
+    /// Largest mean squared distance between the points of a leaf and its point of the `coarse` cloud, in the scale
+    /// of this cloud. Points without mass do not count.
     pub fn widest_leaf(&self, coarse: &Cloud<T>) -> f64 {
         let mut widest: f64 = 0.0;
         for p in 0..coarse.n {
@@ -161,7 +163,7 @@ impl<T: Real> Cloud<T> {
         widest
     }
 
-    /// Weighted squared distances from the mean.
+    /// Total variance: the weighted squared distance from the mean.
     pub fn spread(&self, isa: Isa) -> f64 {
         let axis = |k: usize| {
             let mean = crate::simd::real::dot(&self.weights, self.axis(k));
@@ -171,7 +173,7 @@ impl<T: Real> Cloud<T> {
     }
 }
 
-/// Rows in an order in which neighbours in the list are neighbours in space: that of a [`Cloud`].
+/// The order of the rows in a [`Cloud`]: rows that are near in the list are near in space.
 pub(crate) fn spatial_order<T: Real>(coords: &[T], d: usize) -> Vec<u32> {
     let n = coords.len() / d;
     let mut order: Vec<u32> = (0..n as u32).collect();
@@ -179,14 +181,14 @@ pub(crate) fn spatial_order<T: Real>(coords: &[T], d: usize) -> Vec<u32> {
     order
 }
 
-/// A number that sorts as the coordinate does (as f32, which is enough for an order), ties by index.
+/// A number that sorts like the coordinate (in f32, which is sufficient for an order), with ties broken by the index.
 fn key<T: Real>(value: T, index: u32) -> u64 {
     let bits = (value.to_f64() as f32).to_bits();
     let sortable = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
     u64::from(sortable) << 32 | u64::from(index)
 }
 
-/// Halves along the widest axis, in whole tiles where there are several, down to [`ROWS`] points.
+/// Splits recursively along the widest axis, at multiples of a tile where there are several, down to [`ROWS`] points.
 fn halve<T: Real>(coords: &[T], d: usize, order: &mut [u32], keys: &mut [u64]) {
     let n = order.len();
     let unit = if n > 2 * TILE {
@@ -214,9 +216,9 @@ fn halve<T: Real>(coords: &[T], d: usize, order: &mut [u32], keys: &mut [u64]) {
     halve(coords, d, right, right_keys);
 }
 
-/// The axis along which these points reach farthest.
+/// The axis along which the points have the largest extent.
 fn widest<T: Real>(coords: &[T], d: usize, order: &[u32]) -> usize {
-    // Several axes at a time: they lie side by side in memory.
+    // Several axes at a time, because they are adjacent in memory.
     const RUN: usize = 8;
     let (mut axis, mut widest) = (0, -1.0);
     for first in (0..d).step_by(RUN) {
@@ -295,7 +297,7 @@ mod tests {
         assert!(mean < 1.0, "tiles of 16 neighbours span {mean} of a cloud that spans 6");
     }
 
-    /// Runs of axes, whole and not, against the plain search.
+    /// Runs of axes, complete and incomplete, compared with the direct search.
     #[test]
     fn widest_axis() {
         for (n, d) in [(1, 1), (2, 3), (5, 8), (9, 17), (40, 64), (33, 13)] {

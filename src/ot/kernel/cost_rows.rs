@@ -12,29 +12,29 @@ pub(crate) struct CachedRows<'a, T> {
     parts: &'a [Tiles<T>; ROW_PARTS],
     /// Points of x.
     n: usize,
-    /// A row is one point of y and all of x.
+    /// Whether a row is one point of y and all points of x.
     turned: bool,
 }
 
 impl<'a, T: Real> CachedRows<'a, T> {
-    /// Of kept distances, all of which are known. `turned`: the rows of y.
+    /// For kept distances, all of which are known. With `turned` the rows are those of y.
     pub fn new(parts: &'a [Tiles<T>; ROW_PARTS], n: usize, turned: bool) -> Self {
         CachedRows { parts, n, turned }
     }
 
-    /// Numbers that [`read_row`] keeps from a row to the next.
+    /// Number of values that [`read_row`] keeps from one row to the next.
     pub fn room(&self) -> usize {
         if self.turned { self.n.next_multiple_of(ROWS) * TILE } else { 0 }
     }
 
-    /// The tiles of the rows of x with this group among them.
+    /// The distances of a group of rows of x.
     fn group(&self, group: usize) -> &'a [T] {
         let of_part = part(self.n, 0).len().div_ceil(ROWS);
         self.parts[group / of_part].squares.group(group % of_part)
     }
 }
 
-/// Row i. Rows of y come sixteen at a time, and `block` holds them from the `first` row that was asked for on.
+/// Reads row i. Rows of y are read sixteen at a time into `block`, from the `first` requested row on.
 #[inline(always)]
 pub(crate) fn read_row<V: Vector>(
     from: CachedRows<'_, V::Scalar>,

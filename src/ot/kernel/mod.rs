@@ -1,4 +1,4 @@
-//! The Gibbs kernel of two clouds: stored in tiles where an entry can matter, or streamed.
+//! The Gibbs kernel of two clouds: stored in tiles without the negligible entries, or streamed.
 
 pub(crate) mod apply;
 pub(crate) mod boxes;

@@ -1,11 +1,11 @@
-//! Rows of a kernel in parts, which workers share.
+//! Division of the rows of a kernel into parts for the workers.
 
 use std::ops::Range;
 
-/// Rows are cut in this many parts whatever the number of workers, so that sums have one order.
+/// The number of parts does not depend on the number of workers, so that sums have a fixed order.
 pub(crate) const ROW_PARTS: usize = 8;
-/// From this many kernel entries on, parts go to different workers. Below, the three problems of a divergence do: a worker
-/// that waits for its parts takes up another solve and is late for its own.
+/// From this number of kernel entries on, the parts go to different workers. Below it, the three problems of a
+/// divergence do: a worker that waits for its parts would take up another solve and delay its own.
 pub(crate) const MIN_PARALLEL_ENTRIES: usize = 1 << 22;
 
 /// Rows of part `k` of `n`.

@@ -1,4 +1,15 @@
-//! Rows of softmins (D9), streamed: nothing of size n × m is kept.
+//! Softmins over rows (D9), streamed: nothing of size n × m is stored. Their results cannot underflow.
+//!
+//! For each row i, in a buffer of length m:
+//!
+//! 1. Compute `t_ij = (F_i + G_j) − |x_i − y_j|² + w_j` and its maximum `top_i`.
+//! 2. Sum `s_i = Σ_j 2^(t_ij − top_i)`. The largest term is 1, so `s_i` is at least 1 and cannot underflow.
+//! 3. `out_i = −(top_i + log₂ s_i)`.
+//! 4. If means are requested, the mean of row i is `Σ_j 2^(t_ij − top_i) y_j / s_i`.
+//!
+//! A softmin over all rows costs n m exponentials and n m d multiply-adds, or n m reads if the squared distances are
+//! kept. The rows are divided into 8 parts for any number of workers, so the result does not depend on that number.
+//! These updates give starts, recover underflowed rows and columns, and are the reference for the tiled sweeps.
 
 use super::cloud::Cloud;
 use super::cost_rows::{CachedRows, read_row};
@@ -8,7 +19,7 @@ use crate::simd::real::Real;
 use crate::simd::{Isa, Vector, dispatch};
 use std::ops::Range;
 
-/// One side of a half-iteration: a cloud and the potential that is absorbed in the kernel's exponent there.
+/// One side of a half-iteration: a cloud and its potential in the exponent of the kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a, T> {
     pub cloud: &'a Cloud<T>,
@@ -20,11 +31,11 @@ dispatch! {
     /// For the rows i of `x` in `rows`, with e_ij = (F_i + G_j) − |x_i − y_j|² and the scaling w (padded length, −∞
     /// where there is no mass):
     ///
-    /// `out_i = −log₂ Σ_j 2^(e_ij + w_j)`, and, if `means` is not empty, the mean of the y_j under the summands'
-    /// shares (rows × d).
+    /// `out_i = −log₂ Σ_j 2^(e_ij + w_j)`, and, if `means` is not empty, the mean of the y_j weighted by the terms of
+    /// the sum (rows × d).
     ///
-    /// F_i + G_j is formed first, so that rows and columns see the same rounded exponent. `squares` are the distances, if
-    /// they are known; `buffer` has the length of [`room`].
+    /// F_i + G_j is computed first, so that rows and columns use the same rounded exponent. `squares` are the squared
+    /// distances, if they are known; `buffer` has the length given by [`room`].
     pub(crate) fn softmin_rows<T>(
         x: Side<'_, T>, y: Side<'_, T>, squares: Option<CachedRows<'_, T>>, w: &[T], rows: Range<usize>, out: &mut [T],
         means: &mut [T], buffer: &mut [T],
@@ -51,7 +62,7 @@ fn body<V: Vector>(
     }
 }
 
-/// D is the dimension, 0 for one that is only known at run time.
+/// D is the dimension, or 0 for a dimension that is known only at run time.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 fn in_dimension<V: Vector, const D: usize>(
@@ -126,7 +137,7 @@ fn in_dimension<V: Vector, const D: usize>(
     }
 }
 
-/// Squared distances from one point to all, eight vectors at a time.
+/// Squared distances from one point to all others, eight vectors at a time.
 #[inline(always)]
 fn row_squares<V: Vector>(place: &[V::Scalar], axes: &[V::Scalar], stride: usize, out: &mut [V::Scalar]) {
     const RUN: usize = 8;
@@ -162,12 +173,12 @@ fn lanes_max<V: Vector>(v: V) -> V::Scalar {
     lanes[..V::LANES].iter().fold(V::Scalar::from_f64(f64::NEG_INFINITY), |a, &b| if b > a { b } else { a })
 }
 
-/// Length of a buffer for rows over the points of y.
+/// Required length of the buffer for rows over the points of y.
 pub(crate) fn room<T: Real>(y: &Cloud<T>, squares: Option<CachedRows<'_, T>>) -> usize {
     y.padded() + squares.map_or(y.d, |s| s.room())
 }
 
-/// Storage of one part.
+/// Buffers of one part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SoftminBuffer<T> {
     pub buffer: Aligned<T>,
@@ -176,7 +187,7 @@ pub(crate) struct SoftminBuffer<T> {
 }
 
 impl<T: Real> SoftminBuffer<T> {
-    /// Room for softmins between `most` points or fewer, `numbers` at a time, without means.
+    /// Allocates for softmins between at most `most` points, with a buffer of `numbers` numbers, without means.
     pub fn reserve(&mut self, most: usize, numbers: usize) {
         self.buffer.set_len(numbers);
         let rows = part(most, 0).len();
@@ -184,7 +195,7 @@ impl<T: Real> SoftminBuffer<T> {
     }
 }
 
-/// [`softmin_rows`] for every row of `x`; `means` as there.
+/// [`softmin_rows`] for every row of `x`, with the same `means`.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn softmin<T: Real>(
     isa: Isa,
@@ -217,7 +228,7 @@ mod tests {
     use crate::ot::points::Points;
     use crate::rng::Stream;
 
-    /// The textbook row, in f64: (−log₂ Σ_j 2^e_j, mean).
+    /// The direct formula in f64: (−log₂ Σ_j 2^e_j, mean).
     fn naive(x: &[f64], y: &[Vec<f64>], e: impl Fn(usize, f64) -> f64) -> (f64, Vec<f64>) {
         let square = |y: &[f64]| x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
         let scores: Vec<f64> = y.iter().enumerate().map(|(j, y)| e(j, square(y))).collect();

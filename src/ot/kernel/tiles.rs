@@ -1,5 +1,18 @@
-//! Tiles of the kernel, 4 rows × 16 columns, for a range of rows, and the passes over them. Tiles are stored once, or
-//! computed anew for each group of four rows within a pass.
+//! Tiles of the kernel `K_ij = 2^(F_i + G_j − |x_i − y_j|²)`, 4 rows × 16 columns, for a range of rows, and the sweep
+//! over them (truncated kernel: Schmitzer 2019, "Stabilized sparse scaling algorithms for entropy regularized
+//! transport problems").
+//!
+//! 1. For each tile bound the exponents: max F of its rows + max G of its columns − squared distance of the bounding
+//!    boxes.
+//! 2. Omit the tile if the bound is below the cut, 2^−28 in f32 and 2^−64 in f64. Its entries are never computed.
+//! 3. Otherwise compute the exponents, and omit the tile if none reaches the cut. Store 2^min(e, 60), and 0 for e at
+//!    most twice the cut.
+//! 4. Sweep over the groups of four rows: `s_i = Σ_j K_ij w_j`, `u_i = a_i / s_i`, `columns_j += K_ij u_i`, with
+//!    `w_j = b_j 2^β_j`.
+//!
+//! Both products of an iteration are taken while the tiles of a group are in the cache, so a sweep reads each stored
+//! entry from memory once and costs two multiply-adds per entry. If the tiles do not fit in memory, a sweep
+//! recomputes them group by group. The omitted entries hold at most the mass `2^cut Σ_i a_i 2^δ_i Σ_j b_j 2^β_j`.
 
 use super::boxes::BoundingBoxes;
 use super::cloud::{Cloud, ROWS, VALUES};
@@ -9,7 +22,7 @@ use crate::simd::real::Real;
 use crate::simd::{TILE, Vector, dispatch};
 use std::ops::Range;
 
-/// What the exponents `F_i + G_j − |x_i − y_j|²` are made of.
+/// The clouds and potentials of the exponents `F_i + G_j − |x_i − y_j|²`.
 #[derive(Clone, Copy)]
 pub(crate) struct Exponents<'a, T> {
     pub x: &'a Cloud<T>,
@@ -19,18 +32,19 @@ pub(crate) struct Exponents<'a, T> {
     pub g: &'a [T],
 }
 
-/// Which entries there are.
+/// The set of entries that is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// All, between two clouds.
+    /// All entries, between two clouds.
     #[default]
     Cross,
-    /// Those of a cloud with itself, F = G: blocks of 16 × 16 points on the diagonal and above. The others are the same.
+    /// Entries of a cloud with itself, F = G: blocks of 16 × 16 points on the diagonal and above. The others follow
+    /// by symmetry.
     Symmetric,
 }
 
 impl Kind {
-    /// First tile of a group's columns.
+    /// First tile in the columns of a group.
     pub fn first(self, group: usize) -> usize {
         match self {
             Kind::Cross => 0,
@@ -39,41 +53,43 @@ impl Kind {
     }
 }
 
-/// The same with what tells whole tiles that cannot matter.
+/// The exponents with the data that identify negligible tiles.
 #[derive(Clone, Copy)]
 pub(crate) struct TileSource<'a, T> {
     pub of: Exponents<'a, T>,
     pub x_boxes: &'a BoundingBoxes<T>,
     pub y_boxes: &'a BoundingBoxes<T>,
-    /// Largest G of each tile's columns.
+    /// Largest G in the columns of each tile.
     pub g_max: &'a [T],
     pub kind: Kind,
 }
 
-/// Tiles of a range of rows, with the memory of the passes.
+/// Tiles of a range of rows, with the buffers of the sweeps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tiles<T> {
-    /// First tile of each group of [`ROWS`] rows, and the one after its last.
+    /// For each group of [`ROWS`] rows: the index of its first tile and the index after its last.
     groups: Vec<[u32; 2]>,
-    /// Column of each tile, in tiles.
+    /// Column of each tile, in units of tiles.
     pub column: Vec<u32>,
-    /// [`VALUES`] of each tile, row after row; longer than the tiles that there are.
+    /// [`VALUES`] per tile, row after row. Longer than the number of stored tiles requires.
     pub values: Aligned<T>,
-    /// Upper bounds of the exponents in a group's tiles.
+    /// Upper bounds of the exponents in the tiles of a group.
     bounds: Vec<T>,
-    /// What [`count_rows`] found.
+    /// The result of [`count_rows`].
     pub count: usize,
-    /// Coordinates of a group's rows, axis after axis.
+    /// Coordinates of the rows of a group, axis after axis.
     rows: Vec<T>,
     pub squares: CostCache<T>,
     pub columns: Aligned<T>,
     pub row_sums: Vec<T>,
-    /// Of each row, after a pass that takes moments; such a pass over a symmetric kernel adds to `columns`.
+    /// Moments of each row, written by [`moment_rows`](super::apply::moment_rows), which for a symmetric kernel also
+    /// adds to `columns`.
     pub moments: Vec<T>,
 }
 
 impl<T: Real> Tiles<T> {
-    /// Memory for `rows` rows in d dimensions and for `tiles` tiles. Pages that are never written cost nothing.
+    /// Allocates memory for `rows` rows in d dimensions and for `tiles` tiles. Pages that are never written cost
+    /// nothing.
     pub fn reserve(&mut self, rows: usize, d: usize, tiles: usize) {
         let groups = rows.div_ceil(ROWS);
         self.groups.reserve(groups.saturating_sub(self.groups.len()));
@@ -87,31 +103,33 @@ impl<T: Real> Tiles<T> {
 }
 
 dispatch! {
-    /// All squared distances, where they are kept.
+    /// Computes all squared distances, if they are kept.
     pub(crate) fn all_squares<T>(x: &Cloud<T>, y: &Cloud<T>, rows: Range<usize>, tiles: &mut Tiles<T>) = squares_body;
-    /// `count` = how many tiles the bounds leave.
+    /// Sets `count` to the number of tiles whose bound reaches the cut.
     pub(crate) fn count_rows<T>(from: TileSource<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = count_body;
     /// Stores the tiles.
     pub(crate) fn build_rows<T>(from: TileSource<'_, T>, rows: Range<usize>, tiles: &mut Tiles<T>) = build_body;
-    /// Stores new tiles for the groups of these rows in which a row of `changed` is. False if they find no room.
+    /// Stores new tiles for the groups of these rows that contain a row of `changed`. False if there is no room.
     pub(crate) fn patch_rows<T>(
         from: TileSource<'_, T>, rows: Range<usize>, changed: &[u32], tiles: &mut Tiles<T>,
     ) -> bool = patch_body;
-    /// `row_sums` = K w; `columns` = Kᵀ (a / row_sums), over these rows. With `anew`, tiles are computed on the way.
+    /// `row_sums` = K w; `columns` = Kᵀ (a / row_sums), over these rows. With `anew` the tiles are recomputed in the
+    /// sweep.
     pub(crate) fn sweep_rows<T>(
         anew: Option<TileSource<'_, T>>, rows: Range<usize>, tiles: &mut Tiles<T>, w: &[T], a: &[T],
     ) = sweep_body;
 }
 
-/// Tiles without an exponent of at least this are left out. Lower cuts cost tiles, higher ones builds.
+/// Tiles without an exponent of at least this are omitted. A lower cut stores more tiles; a higher one needs more
+/// rebuilds.
 pub(crate) fn cut<T: Real>() -> f64 {
     if T::EPSILON.to_f64() > 1e-10 { -28.0 } else { -64.0 }
 }
 
-/// Exponents are clamped here: a start far from the solution must not overflow.
+/// Exponents are clamped to this value, so that a start far from the solution does not overflow.
 const MAX_EXPONENT: f64 = 60.0;
 
-/// A row sum must stay invertible.
+/// Lower bound of a row sum, which must stay invertible.
 pub(crate) fn tiny<T: Real>() -> T {
     T::from_f64(if T::EPSILON.to_f64() > 1e-10 { 1e-37 } else { 1e-300 })
 }
@@ -165,7 +183,7 @@ fn patch_body<V: Vector>(
         if done == Some(k) {
             continue;
         }
-        // New tiles stand behind all others; the old ones are left.
+        // New tiles are appended; the old ones stay unused.
         let first = tiles.column.len();
         if (first + from.y_boxes.padded) * VALUES > tiles.values.len() {
             return false;
@@ -177,7 +195,8 @@ fn patch_body<V: Vector>(
     true
 }
 
-/// Upper bounds of the exponents in the tiles of a group, from distances of bounding boxes; the largest F of its rows.
+/// Upper bounds of the exponents in the tiles of a group, from the distances of bounding boxes. Returns the largest F
+/// of its rows.
 #[inline(always)]
 fn bound_group<V: Vector>(from: TileSource<'_, V::Scalar>, group: usize, bounds: &mut Vec<V::Scalar>) -> V::Scalar {
     let TileSource { of, x_boxes, y_boxes, g_max, kind, .. } = from;
@@ -223,7 +242,7 @@ fn build_group<V: Vector>(from: TileSource<'_, V::Scalar>, (k, group): (usize, u
     }
 }
 
-/// D is the dimension, 0 for one that is only known at run time, [`MIN_CACHED_DIM`] for that or more.
+/// D is the dimension, 0 for a dimension that is known only at run time, or [`MIN_CACHED_DIM`] for that or more.
 #[inline(always)]
 fn fill_group<V: Vector, const D: usize>(
     from: TileSource<'_, V::Scalar>,
@@ -238,7 +257,7 @@ fn fill_group<V: Vector, const D: usize>(
     let x = if D > 0 && D < MIN_CACHED_DIM { &rows[..D * ROWS] } else { &rows[..] };
     let f: &[V::Scalar] = &of.f[group..group + ROWS];
     let (cut, highest) = (V::splat(limit), V::splat(V::Scalar::from_f64(MAX_EXPONENT)));
-    // Entries far below the cut are 0: with w and u their products would be denormal, a hundred times slower.
+    // Entries far below the cut are set to 0: their products with w and u would be denormal, a hundred times slower.
     let faint = V::splat(limit + limit);
     let limits = Limits { bounds, top, g_max, limit };
     let (squares, known) = if D == MIN_CACHED_DIM {
@@ -288,7 +307,7 @@ fn fill_group<V: Vector, const D: usize>(
     }
 }
 
-/// The tiles of the group that is `k`-th of these rows.
+/// The tiles of the `k`-th group of these rows.
 #[inline(always)]
 pub(crate) fn group_tiles<V: Vector>(
     anew: Option<TileSource<'_, V::Scalar>>,
@@ -342,7 +361,7 @@ pub(crate) fn sweep_body<V: Vector>(
     }
 }
 
-/// Σ_j K_ij w_j of the four rows of a group. Two accumulators a row hide the latency of the additions.
+/// Σ_j K_ij w_j of the four rows of a group. Two accumulators per row hide the latency of the additions.
 #[inline(always)]
 fn row_sums_of<V: Vector>(
     column: &[u32],

@@ -1,23 +1,37 @@
-//! Anderson mixing of the column scaling, guarded: a mixed step must raise the dual value like a plain Sinkhorn step,
-//! or it is taken back.
+//! Anderson mixing of the log scaling β of the columns, with a safeguard.
+//!
+//! The map is β ↦ β + r(β), one plain Sinkhorn step, with the residual r_j = −log₂ (column sum_j / b_j). One step:
+//!
+//! 1. Keep the last 10 differences ΔR_k of r and ΔP_k of β + r between accepted points.
+//! 2. Solve `min_c Σ_j b_j (r − Σ_k c_k ΔR_k)_j²` by the normal equations, with a ridge of 1e-8 times the mean
+//!    diagonal.
+//! 3. Set `β ← β + r − Σ_k c_k ΔP_k` (Anderson 1965; Walker and Ni 2011).
+//! 4. Safeguard: a plain step increases the dual value by at least `Σ_j b_j r_j = KL(b | columns)`. A mixed step must
+//!    reach a tenth of that, and its error must be below three times the accepted one unless it exceeds 0.5. Otherwise
+//!    return to the accepted point, take a plain step there and clear the history.
+//! 5. After the n-th rejection take 2ⁿ plain steps before mixing again. Four good mixed steps halve this number (at
+//!    least 2). The doubling bounds the loss compared with plain steps.
+//!
+//! A mixed step costs at most 20 weighted inner products and 10 vector updates of length m, and a 10 × 10 Cholesky
+//! factorisation.
 
 use crate::simd::real::{Real, axpy};
 use crate::simd::{Isa, slices};
 
-/// Steps remembered. 10 and 15 take equally long, 5 takes a third more iterations.
+/// Number of differences kept. Depths 10 and 15 take equally long; depth 5 takes a third more iterations.
 const DEPTH: usize = 10;
-/// So many good mixed steps one after the other halve the cost of the next rejection. Without, a few of them early in a hard problem
-/// leave it to plain steps for good.
+/// Number of consecutive good mixed steps that halve the number of plain steps after the next rejection. Without this
+/// rule a few early rejections in a hard problem would disable mixing for the rest of the solve.
 const GOOD_STEPS: usize = 4;
-/// After so many steps with nearly the same residual steps are lengthened, twice each time.
+/// After this number of steps with nearly the same residual, the step length is doubled in each further step.
 const STEADY_STEPS: usize = 3;
-/// β beyond this is cut back.
+/// Bound of |β|. A step that would exceed it is shortened.
 pub(crate) const MAX_SCALING_STEP: f64 = 60.0;
 
-/// Differences of successive iterates and the state of the safeguard.
+/// The history of differences and the state of the safeguard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Anderson<T> {
-    /// Differences of β + r, and of r, in a ring.
+    /// Differences of β + r and of r, in ring buffers.
     points: Vec<Vec<T>>,
     residuals: Vec<Vec<T>>,
     gram: [[f64; DEPTH]; DEPTH],
@@ -28,26 +42,27 @@ pub(crate) struct Anderson<T> {
     accepted_dual: f64,
     accepted_error: f64,
     gain: f64,
-    /// `accepted` belongs to the history.
+    /// The next difference is taken to `accepted`.
     linked: bool,
-    /// The present point came from mixing.
+    /// The current point is the result of a mixed or lengthened step.
     mixed: bool,
-    /// Plain steps still to take, and how many the next rejection costs: doubling bounds the loss against plain steps.
+    /// Number of plain steps to take before mixing again, and that number after the next rejection.
     wait: usize,
     penalty: usize,
-    /// Good mixed steps since the last rejection, or since they last paid.
+    /// Number of good mixed steps since the last rejection or the last reduction of the penalty.
     good: usize,
     best: f64,
     age: usize,
-    /// Steps one after the other whose residual was the one before, and the length of the last one.
+    /// Number of consecutive steps with nearly the same residual, and the factor by which the last step was
+    /// lengthened.
     steady: usize,
     stretch: f64,
-    /// They may be lengthened.
+    /// Whether steps can be lengthened.
     lengthens: bool,
 }
 
 impl<T: Real> Anderson<T> {
-    /// Forgets everything; vectors of length m. `lengthens` is for problems that are known to be hard.
+    /// Clears everything, for vectors of length m. `lengthens` is set for problems that are known to be hard.
     pub fn reset(&mut self, m: usize, lengthens: bool) {
         self.lengthens = lengthens;
         for v in [&mut self.points, &mut self.residuals] {
@@ -60,7 +75,7 @@ impl<T: Real> Anderson<T> {
         self.restart();
     }
 
-    /// Forgets the history and its dual value, whose origin moved; keeps the penalty.
+    /// Clears the history and the accepted dual value, whose reference has changed. Keeps the penalty.
     pub fn restart(&mut self) {
         (self.len, self.head, self.linked, self.mixed) = (0, 0, false, false);
         (self.accepted_dual, self.accepted_error, self.gain) = (f64::NEG_INFINITY, f64::INFINITY, 0.0);
@@ -68,7 +83,7 @@ impl<T: Real> Anderson<T> {
         (self.steady, self.stretch) = (0, 1.0);
     }
 
-    /// Moves β on, given its residual r (padding and massless columns 0), its error and its dual value.
+    /// Updates β, given its residual r (0 on padding and on columns without mass), its error and its dual value.
     pub fn step(&mut self, isa: Isa, b: &[T], beta: &mut [T], r: &[T], error: f64, dual: f64) {
         if error < 0.9 * self.best {
             (self.best, self.age) = (error, 0);
@@ -76,7 +91,7 @@ impl<T: Real> Anderson<T> {
             self.age += 1;
         }
         if self.mixed {
-            // A plain step gains at least KL(b | columns); ask a tenth of it of a mixed one, up to rounding.
+            // A plain step gains at least KL(b | columns). A mixed step must gain a tenth of it, up to rounding.
             let slack = T::EPSILON.to_f64() * 2.0;
             let enough = dual >= self.accepted_dual + 0.1 * self.gain - slack;
             let worse = !(enough && (error < 3.0 * self.accepted_error || error > 0.5));
@@ -101,7 +116,8 @@ impl<T: Real> Anderson<T> {
                 (self.good, self.penalty) = (0, (self.penalty / 2).max(2));
             }
         }
-        // Clusters whose masses differ are drawn together by a constant step each time; there is nothing to fit.
+        // Clusters of different mass approach each other by a constant amount per step. The residual differences are
+        // then nearly 0, and mixing has nothing to fit.
         self.steady =
             if self.lengthens && error > 0.7 * self.accepted_error && self.same(b, r) { self.steady + 1 } else { 0 };
         if self.linked {
@@ -138,13 +154,14 @@ impl<T: Real> Anderson<T> {
         }
     }
 
-    /// After β was absorbed: the history stays valid (it holds differences), the next dual value has a new origin.
+    /// Tells the history that `absorbed` was subtracted from β. The history stays valid, because it holds
+    /// differences. The next dual value has a new reference.
     pub fn absorbed(&mut self, absorbed: &[T]) {
         axpy(-T::ONE, absorbed, &mut self.accepted);
         (self.accepted_dual, self.mixed) = (f64::NEG_INFINITY, false);
     }
 
-    /// The residual is nearly that of the accepted point.
+    /// Whether the residual is nearly that of the accepted point.
     fn same(&self, b: &[T], r: &[T]) -> bool {
         let (mut change, mut square) = (0.0, 0.0);
         for ((b, r), a) in b.iter().zip(r).zip(&self.accepted_residual) {
@@ -170,7 +187,7 @@ impl<T: Real> Anderson<T> {
         self.head = (self.head + 1) % DEPTH;
     }
 
-    /// β ← β − Σ c_k (differences), c the least-squares fit of r. False if the fit is no good.
+    /// β ← β − Σ_k c_k ΔP_k, with c the least-squares fit of r. False if the fit is not usable.
     fn mix(&mut self, isa: Isa, b: &[T], beta: &mut [T], r: &[T]) -> bool {
         let mut c = [0.0; DEPTH];
         for (k, c) in c.iter_mut().enumerate().take(self.len) {
@@ -186,7 +203,7 @@ impl<T: Real> Anderson<T> {
     }
 }
 
-/// Solves the leading n × n system by Cholesky, with a small ridge; false if it is not positive.
+/// Solves the leading n × n system by Cholesky with a small ridge. False if the matrix is not positive definite.
 fn solve_spd(gram: &[[f64; DEPTH]; DEPTH], n: usize, x: &mut [f64; DEPTH]) -> bool {
     let mut l = [[0.0; DEPTH]; DEPTH];
     let ridge = 1e-8 * (0..n).map(|i| gram[i][i]).sum::<f64>() / n as f64;
@@ -238,7 +255,7 @@ mod tests {
         assert!(!solve_spd(&gram, 2, &mut x));
     }
 
-    /// Rejections cost twice as much each time, and half of it after good steps.
+    /// The penalty doubles with each rejection and halves after good steps.
     #[test]
     fn rejections_are_paid_for_and_forgiven() {
         let m = 16;
@@ -251,7 +268,7 @@ mod tests {
         for step in 0..40 {
             let r: Vec<f64> = (0..m).map(|j| -rate(j) * beta[j]).collect();
             let dual = -(0..m).map(|j| rate(j) * beta[j] * beta[j]).sum::<f64>();
-            // A dual value that fell: three times the step is taken back.
+            // The dual value decreased: the step is rejected three times.
             honest &= !(anderson.mixed && step < 20 && penalties.last().is_none_or(|&p| p < 16));
             anderson.step(Isa::best(), &b, &mut beta, &r, 1e-3 / (step + 1) as f64, if honest { dual } else { -1e9 });
             honest = true;
@@ -261,7 +278,8 @@ mod tests {
         assert_eq!(penalties[..6], [2, 4, 8, 16, 8, 4]);
     }
 
-    /// A linear fixed-point map whose slowest mode loses 1/301 a step: plain steps would need 3,000 of them.
+    /// A linear fixed-point map whose slowest mode decreases by 1/301 per step. Plain steps would need 3,000
+    /// iterations.
     #[test]
     fn slow_linear_modes_are_removed() {
         let m = 16;
@@ -277,7 +295,7 @@ mod tests {
             if error < 1e-5 {
                 break;
             }
-            // A concave stand-in for the dual value, largest at the solution.
+            // A concave substitute for the dual value, with its maximum at the solution.
             let dual = -(0..m).map(|j| (1.0 - rate(j)) * beta[j] * beta[j]).sum::<f64>();
             anderson.step(Isa::best(), &b, &mut beta, &r, error, dual);
             steps += 1;

@@ -1,4 +1,4 @@
-//! Vector functions of weights, potentials and sums of rows and columns.
+//! Vector functions of weights, potentials, row sums and column sums.
 
 use crate::simd::real::Real;
 use crate::simd::{TILE, Vector, dispatch};
@@ -8,26 +8,27 @@ dispatch! {
     pub(crate) fn scaled_weights<T>(b: &[T], beta: &[T], w: &mut [T]) = scaled_weights_body;
     /// δ = −log₂ s.
     pub(crate) fn minus_log2<T>(s: &[T], out: &mut [T]) = minus_log2_body;
-    /// (Σ b |2^−r − 1|, largest r), with r ← 0 where b = 0.
+    /// (Σ b |2^−r − 1|, largest r); sets r to 0 where b = 0.
     pub(crate) fn column_error<T>(b: &[T], r: &mut [T]) -> (f64, T) = column_error_body;
-    /// How far potentials rose that stand on top of others.
+    /// The change of potentials relative to the absorbed ones.
     pub(crate) fn drift<T>(weights: &[T], on_top: &[T]) -> Drift<T> = rise_body;
 }
 
-/// A point of less mass than 2^-60 may stay clamped for good, and does not matter.
+/// A point of smaller mass (about 2^-60) is negligible: its row can stay clamped.
 pub(crate) const NEGLIGIBLE_MASS: f64 = 1e-18;
-/// A row's δ beyond these: tiles were dropped and entries clamped for δ near 0.
+/// A row whose δ is outside these bounds underflowed or is clamped: tiles were omitted and entries clamped for δ near
+/// 0.
 pub(crate) const MAX_BITS: f64 = 30.0;
 pub(crate) const MIN_BITS: f64 = -24.0;
 
-/// Of the points that are not faint.
+/// Statistics over the points whose mass is not negligible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drift<T> {
     /// Σ a 2^δ.
     pub sum: T,
     /// Largest δ.
     pub highest: T,
-    /// Mass with δ out of [CLAMPED, LOST], or NaN.
+    /// Mass of the points with δ below `MIN_BITS` or above `MAX_BITS`, or NaN.
     pub underflowed: T,
 }
 
@@ -56,7 +57,7 @@ fn column_error_body<V: Vector>(b: &[V::Scalar], r: &mut [V::Scalar]) -> (f64, V
         let off = zero.sub(residual).exp2().sub(one);
         error += b.mul(off.max(zero.sub(off))).sum().to_f64();
         for &v in &r[j..j + V::LANES] {
-            // Written so that NaN wins.
+            // The comparison selects NaN.
             top = if v <= top { top } else { v };
         }
     }
@@ -72,7 +73,7 @@ fn rise_body<V: Vector>(weights: &[V::Scalar], on_top: &[V::Scalar]) -> Drift<V:
         let (a, d) = (V::load(&weights[j..]), V::load(&on_top[j..]));
         let a = V::select_le(a, faint, zero, a);
         sum = sum.add(V::select_le(a, zero, zero, a.mul(d.exp2())));
-        // δ = NaN counts as lost, not here.
+        // δ = NaN counts in `underflowed`, not here.
         highest = V::select_le(a, zero, of(f64::NEG_INFINITY), d).max(highest);
         underflowed = underflowed.add(V::select_le(least, d, V::select_le(d, most, zero, a), a));
     }
@@ -94,7 +95,7 @@ mod tests {
                 let mut s = Stream::new(n as u64, [9, 0, 0]);
                 let weights: Vec<T> =
                     (0..n).map(|i| T::from_f64([s.uniform(), 0.0, 1e-19, s.uniform()][i % 4] / n as f64)).collect();
-                // Some are lost, some of these faint.
+                // Some have underflowed, some of these have negligible mass.
                 let on_top: Vec<T> = (0..n)
                     .map(|i| T::from_f64(if i % 13 == 0 { [31.0, -25.0][i % 2] } else { 5.0 * s.normal() }))
                     .collect();
@@ -121,7 +122,7 @@ mod tests {
                     assert!(a == 0.0 || (d[i].to_f64() + a.log2() + t).abs() < 100.0 * bound);
                 }
             }
-            // NaN is lost, and an error; without mass it is neither.
+            // NaN counts as underflowed and as an error; without mass it counts as neither.
             let mut on_top = [T::ZERO; 16];
             on_top[3] = T::from_f64(f64::NAN);
             let mut weights = [T::ONE; 16];

@@ -1,7 +1,7 @@
 //! One step on the CPU: the loss and its gradient (Algorithm 1, lines 4 to 7; D6 to D8).
 //!
-//! `draw` (line 4), `forward`, `interval` (line 5), `solve` (lines 6 and 7), `terms` and `backward`; line 8 is
-//! [`State::update`]. The step on a GPU has the same stages (`cuda::trainer`).
+//! The stages are `draw` (line 4), `forward`, `interval` (line 5), `solve` (lines 5 to 7), `terms` and `backward`; line
+//! 8 is [`State::update`]. The step on a GPU has the same stages (`cuda::trainer`).
 
 use super::batch::{BatchChunk, Earlier};
 use super::constraint::Constraint;
@@ -21,14 +21,15 @@ use crate::rng::{Stream, StreamId, lattice_normals};
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// A time is taken to stay where it is if it lies within this part of the last interval.
+/// A solve starts before the interval is known if its time lies within this fraction of the last interval.
 const SURE_FRACTION: f64 = 0.8;
 
-/// What a step saw.
+/// The outcome of a step. In an [`Event`](crate::clouds::Event) the divergence and the intersection term are in squared
+/// units of the data, and the speed is in units of the data. In the training they are in the normalised frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StepOutcome {
-    /// Mean of S_ε over the measures of the step by what they count for, where it was asked for.
+    /// Weighted mean of S_ε over the measures of the step, if it was computed.
     pub divergence: Option<f64>,
     /// The intersection term I and the orthogonality term O (a sum over the earlier components), without their weights.
     pub intersection: f64,
@@ -36,42 +37,42 @@ pub struct StepOutcome {
     pub orthogonality: f64,
     /// Interval of this batch, in the gauge of the training (by default the largest time is 1).
     pub interval: (f64, f64),
-    /// Measures whose time was clipped, of `measures`.
+    /// Measures with a clipped time, of `measures`.
     pub clipped: usize,
     /// Measures visited.
     pub measures: usize,
-    /// Solves that did not reach their tolerance.
+    /// Number of measures whose solves did not reach their tolerance.
     pub unconverged: usize,
-    /// Most iterations and largest marginal error of the solves (x, y).
+    /// Largest number of iterations and largest marginal error of the solves (x, y).
     pub iterations: usize,
     /// See `iterations`.
     pub marginal_error: f64,
     /// Root mean square of v.
     pub speed: f64,
-    /// Every number of the gradient is finite.
+    /// Whether every number of the gradient is finite.
     pub finite: bool,
 }
 
-/// All memory of a step, made once for a component.
+/// The memory of all steps of a component.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuTrainer<T> {
     pub works: Vec<BatchChunk<T>>,
     pub slots: Vec<MeasureBatch<T>>,
     pub gradient: Gradient<T>,
     constraint: Constraint,
-    /// What flows into the smallest and the largest eigenvalue from clipped times.
+    /// Derivatives of the loss in the smallest and the largest eigenvalue, from clipped times.
     pub into: [f64; 2],
     jets: Jets,
     d_eigen: Vec<T>,
-    /// Rows that attained an extreme eigenvalue, and what flows to u there.
+    /// Rows that attain an extreme eigenvalue, and the cotangents on u from this eigenvalue.
     pulls: [(usize, Vec<f64>); 2],
-    /// The interval of the last step's batch.
+    /// The interval of the last step.
     last: (f64, f64),
     visits: Visits,
 }
 
 impl<T: Real> CpuTrainer<T> {
-    /// For measures of these weights and so many earlier components.
+    /// For measures of these weights and this number of earlier components.
     pub fn new(architecture: &Architecture, settings: &Settings, weights: &[f64], earlier: usize) -> Self {
         let (m, d) = (settings.batch, architecture.dim());
         let visits = Visits::new(weights, settings.measures);
@@ -89,13 +90,13 @@ impl<T: Real> CpuTrainer<T> {
         }
     }
 
-    /// Solves end once this token is set, and the gradient means nothing.
+    /// Stops the solves once this token is set. The gradient is then invalid.
     pub fn cancel_by(&mut self, cancel: &Cancel) {
         self.slots.iter_mut().for_each(|slot| slot.solver.cancel_by(cancel));
     }
 
-    /// Draws x ~ ρ, the measures of the step and y ~ ν_i (Algorithm 1, lines 3 and 4). `run` tells streams of
-    /// different components and starts apart.
+    /// Draws x ~ ρ, the measures of the step and y ~ ν_i (Algorithm 1, lines 3 and 4). `run` distinguishes the streams
+    /// of different components and starts.
     pub fn draw(&mut self, data: &Data<T>, settings: &Settings, run: u32, step: usize) {
         let (seed, at) = (settings.seed, step as u32);
         let stratified = settings.sampling == Sampling::Stratified;
@@ -130,7 +131,7 @@ impl<T: Real> CpuTrainer<T> {
         join(true, || for_each(works, true, draw_x), || for_each(slots, true, draw_y));
     }
 
-    /// The gradient at the present draw; `value` asks for the divergence itself too.
+    /// The gradient at the present draw. `value` asks for the value of the divergence too.
     pub fn gradient(
         &mut self,
         state: &State<T>,
@@ -144,15 +145,15 @@ impl<T: Real> CpuTrainer<T> {
             self.solve_ahead(state, settings, value);
         }
         let interval = self.interval(settings); // Line 5.
-        self.solve(&interval, settings, value); // Lines 6 and 7.
+        self.solve(&interval, settings, value); // Line 5 (t' inside the interval) to line 7.
         self.terms(state, earlier, &interval, settings); // The gradient in the times; I and O (D8).
         self.backward(state, settings); // The gradient in the parameters (D3, D6).
         self.outcome(&interval, value)
     }
 
-    /// Marks the measures whose solve need not wait for the interval of this batch: their time is well inside the last one, so that
-    /// it is hardly ever clipped. Their solves run beside the Hessians. One thread has nothing to win by that: there Hessians are
-    /// cheaper right after the forward pass.
+    /// Marks the measures whose solve can start before the interval of this batch is known: their time is well inside
+    /// the last interval, so that it is rarely clipped. These solves run in parallel with the Hessians. With one thread
+    /// this gains nothing, and the Hessians are cheaper directly after the forward pass.
     fn plan_ahead(&mut self, state: &State<T>) -> bool {
         let sure = |t: f64| parallel() && SURE_FRACTION * self.last.0 < t && t < SURE_FRACTION * self.last.1;
         for slot in &mut self.slots {
@@ -162,7 +163,7 @@ impl<T: Real> CpuTrainer<T> {
         self.slots.iter().any(|slot| slot.solved)
     }
 
-    /// u_k = φ(x_k), v_k = ∇f(u_k), and unless solves come between, the extreme eigenvalues of the Hessians of f (D1, D2).
+    /// u_k = φ(x_k), v_k = ∇f(u_k), and without solves ahead the extreme eigenvalues of the Hessians of f (D1, D2).
     fn forward(&mut self, state: &State<T>, earlier: &[Earlier<T>], settings: &Settings, ahead: bool) {
         let geodesic = &state.geodesic;
         for_each(&mut self.works, true, |_, work| {
@@ -173,7 +174,7 @@ impl<T: Real> CpuTrainer<T> {
         });
     }
 
-    /// The marked solves, at times that are not clipped yet, beside the eigenvalues.
+    /// The marked solves, at times that are not clipped yet, in parallel with the eigenvalues.
     fn solve_ahead(&mut self, state: &State<T>, settings: &Settings, value: bool) {
         let CpuTrainer { works, slots, .. } = self;
         slots.iter_mut().filter(|slot| slot.solved).for_each(|slot| slot.place(works));
@@ -210,7 +211,7 @@ impl<T: Real> CpuTrainer<T> {
         });
     }
 
-    /// The gradient in the times, or where a time is clipped in the eigenvalue that sets the end (D7); I and O (D8).
+    /// The gradient in the times, or for a clipped time in the eigenvalue that sets the end (D7); I and O (D8).
     fn terms(&mut self, state: &State<T>, earlier: &[Earlier<T>], interval: &Interval, settings: &Settings) {
         let m: usize = self.works.iter().map(|w| w.chunk.rows).sum();
         self.gradient.speed_squared =
@@ -266,7 +267,7 @@ impl<T: Real> CpuTrainer<T> {
         }
     }
 
-    /// The gradient through the eigenvalues that set the ends (D6, D4), where times sit on them.
+    /// The gradient through the eigenvalues that set the ends of the interval, for clipped times (D6, D4).
     fn pull_eigenvalues(&mut self, state: &State<T>, settings: &Settings) {
         self.d_eigen.fill(T::ZERO);
         self.pulls.iter_mut().for_each(|p| p.0 = usize::MAX);
@@ -290,7 +291,7 @@ impl<T: Real> CpuTrainer<T> {
         }
     }
 
-    /// Cotangents on u and v, then both networks backward.
+    /// Cotangents on u and v, then the backward passes of both networks.
     fn backward(&mut self, state: &State<T>, settings: &Settings) {
         self.pull_eigenvalues(state, settings);
         let d = state.geodesic.architecture.dim();
@@ -307,7 +308,7 @@ impl<T: Real> CpuTrainer<T> {
             }
             chunk.backward(&state.geodesic);
         });
-        // The chunks' gradients in a fixed order.
+        // The gradients of the chunks are summed in a fixed order.
         let Gradient { phi, f, .. } = gradient;
         sum_gradients(&state.geodesic.architecture, works.iter().map(|w| &w.chunk), phi, f);
         crate::simd::real::axpy(T::ONE, d_eigen, f);
@@ -321,7 +322,7 @@ impl<T: Real> CpuTrainer<T> {
     }
 }
 
-/// Cotangents on u and v of all terms of the loss, without what comes through the eigenvalues.
+/// Cotangents on u and v of all terms of the loss, without the part through the eigenvalues.
 fn cotangents<T: Real>(
     work: &mut BatchChunk<T>,
     slots: &[MeasureBatch<T>],
@@ -341,16 +342,16 @@ fn cotangents<T: Real>(
     constraint.add_cotangents(chunk, earlier, gap, settings.batch, settings);
 }
 
-/// In runs, without a branch at each number.
+/// Tests runs of values, so that there is no branch per number.
 fn all_finite<T: Real>(values: &[T]) -> bool {
     values.chunks(256).all(|run| run.iter().fold(true, |all, v| all & v.is_finite()))
 }
 
-/// The chunks' smallest and largest eigenvalues.
+/// The smallest and the largest eigenvalue over all chunks.
 pub(crate) fn extremes<T>(works: &[BatchChunk<T>]) -> (&Extreme, &Extreme) {
     let (mut low, mut high) = (&works[0].spectrum.low, &works[0].spectrum.high);
     for BatchChunk { spectrum, .. } in &works[1..] {
-        // NaN wins, and stays.
+        // A NaN replaces every other value and is kept.
         if spectrum.low.value < low.value || spectrum.low.value.is_nan() {
             low = &spectrum.low;
         }

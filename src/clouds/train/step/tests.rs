@@ -1,4 +1,4 @@
-//! The gradient of a whole step: against JAX + OTT, and by Taylor slopes block by block.
+//! The gradient of a whole step: against JAX + OTT, and by Taylor slopes for each block of variables.
 
 use super::*;
 use crate::clouds::geodesic::networks::Geodesic;
@@ -14,7 +14,7 @@ fn tight() -> Sinkhorn {
 }
 
 impl<T: Real> CpuTrainer<T> {
-    /// A draw by hand: one batch of ρ, and for each slot a measure, its points and ε.
+    /// Sets the draw: one batch of ρ, and for each measure batch a measure, its points and ε.
     fn set(&mut self, x: &[T], slots: &[(usize, &[T], f64)]) {
         let d = self.slots[0].y.dim();
         for work in &mut self.works {
@@ -75,8 +75,8 @@ fn golden_case(golden: &Value, case: &Value) -> Case {
     Case { settings, state: State::new(geodesic("param_phi", "param_f"), times, meeting), earlier, stepper }
 }
 
-/// One step of components 1 and 2, inside the interval and clipped, against an independent implementation with
-/// automatic differentiation: loss to 1e-5, gradients to 1e-4.
+/// One step of components 1 and 2, with the time inside the interval and clipped, against an independent implementation
+/// with automatic differentiation: loss to 1e-5, gradients to 1e-4.
 #[test]
 fn steps_against_jax_and_ott() {
     let golden = golden("step.json");
@@ -116,8 +116,8 @@ fn steps_against_jax_and_ott() {
     }
 }
 
-/// A third component with residual networks: three measures, two of them clipped at either end, the meeting time
-/// clipped too if `far`.
+/// Component `earlier + 1` with residual networks. The step visits three measures, two of them with clipped times, one
+/// at each end. The meeting time is clipped too if `far`.
 fn residual_case(earlier: usize, orthogonality: Orthogonality, far: bool, activation: Activation) -> Case {
     let d = 2;
     let settings = Settings {
@@ -164,7 +164,8 @@ fn loss(case: &Case, state: &State<f64>) -> f64 {
         + case.settings.lambda_orthogonality * outcome.orthogonality
 }
 
-/// Slope of the remainder along a direction in one block of variables; 2 if that block's gradient is whole.
+/// Slope of the remainder along a direction in one block of variables. It is 2 if the gradient of that block is
+/// complete.
 fn block_slope(case: &Case, block: &str) -> f64 {
     let mut stepper = case.stepper.clone();
     stepper.gradient(&case.state, &case.earlier, &case.settings, false);
@@ -179,7 +180,7 @@ fn block_slope(case: &Case, block: &str) -> f64 {
             _ => (wave(n + 2), &gradient.times),
         };
         if block == "f" {
-            // S stays symmetric.
+            // The direction keeps S symmetric.
             let s = architecture.quadratic().start;
             (0..d).for_each(|i| (0..i).for_each(|j| v[s + i * d + j] = v[s + j * d + i]));
         }
@@ -227,7 +228,7 @@ fn taylor_slopes_of_every_block() {
     }
 }
 
-/// The same test must fail when a term is dropped: here the flow through the clipping eigenvalue.
+/// The same test must fail if a term is dropped, here the gradient through the eigenvalue of a clipped time.
 #[test]
 fn a_dropped_term_shows_in_the_slope() {
     for (earlier, far) in [(0, false), (1, true)] {
@@ -240,7 +241,7 @@ fn a_dropped_term_shows_in_the_slope() {
     }
 }
 
-/// Solves done ahead of the interval, of times that are clipped or not, leave no trace.
+/// Solves done before the interval is known do not change the result, whether their times are clipped or not.
 #[test]
 fn solves_ahead_change_nothing() {
     let case = residual_case(1, Orthogonality::L2, false, Activation::Elu);
@@ -252,13 +253,13 @@ fn solves_ahead_change_nothing() {
     };
     let plain = step(1.0);
     assert_eq!(plain.0.clipped, 2);
-    // No solve, the one that stays, and those of clipped times too.
+    // No solve ahead, solves only of times that are not clipped, and solves of all times.
     for last in [0.0, 1.0, 1e3] {
         assert_eq!(crate::pool::Pool::new(2).unwrap().run(|| step(last)), plain, "{last}");
     }
 }
 
-/// Moving to another gauge changes neither the loss nor, up to the scale, the next update (D11 d).
+/// A rescaling of the gauge does not change the loss, and changes the next update only by the scale (D11 d).
 #[test]
 fn gauge_leaves_the_geodesic_alone() {
     let case = residual_case(1, Orthogonality::L2, false, Activation::Elu);
@@ -285,7 +286,7 @@ fn gauge_leaves_the_geodesic_alone() {
     }
 }
 
-/// f32 computes what f64 specifies.
+/// The gradient in f32 agrees with that in f64.
 #[test]
 fn single_precision_follows_double() {
     let case = residual_case(1, Orthogonality::L2, false, Activation::Elu);
@@ -313,7 +314,8 @@ fn single_precision_follows_double() {
     assert!(relative_error(&a.times, &b.times) < 1e-3);
 }
 
-/// A fixed ε is in the data's units whatever the frame; the rule on y has its floor in the pooled variance.
+/// A fixed ε is in the units of the data in every frame. The lower bound of the rule is relative to the pooled
+/// variance.
 #[test]
 fn training_epsilon_is_in_the_frame() {
     use crate::measure::Measure;

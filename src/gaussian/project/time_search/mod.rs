@@ -1,23 +1,23 @@
 //! The time at which a geodesic is nearest to a measure: a global one-dimensional search.
 //!
 //! With L Lᵀ = Σ_i, `f(t) = max ⟨Lᵀ(A + tX), Q⟩` over rotations is convex, and the squared distance is
-//! `g(t) = x₂t² + 2ct − 2f(t)` up to a constant: a parabola less a convex function. It may have a second local minimum,
-//! as a rule at an end of the interval. `½g'(t) = x₂t + c − f'(t)`.
+//! `g(t) = x₂t² + 2ct − 2f(t)` up to a constant, a parabola minus a convex function. It can have a second local
+//! minimum, usually at an end of the interval. `½g'(t) = x₂t + c − f'(t)`.
 
 use super::planar::{Plane, within};
 use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::linalg::{SignedSvd, dot, multiply, multiply_tn, norm};
 
-/// Points of the global search.
+/// Nodes of the global search.
 const GRID_NODES: usize = 13;
-/// Newton steps.
+/// Largest number of Newton steps.
 const NEWTON_STEPS: usize = 60;
 
-/// Memory for the projection of measures on lines, and the view from one measure on one line.
+/// Projects measures on lines: memory, and the coefficients for the present measure and line.
 pub(crate) struct Projector {
     d: usize,
     svd: SignedSvd,
-    /// LᵀA, LᵀX, their sum at a time.
+    /// LᵀA, LᵀX, and LᵀA + t LᵀX at a time.
     start: Vec<f64>,
     rate: Vec<f64>,
     at: Vec<f64>,
@@ -27,9 +27,9 @@ pub(crate) struct Projector {
     /// `|X|² + |v|²` and `⟨A, X⟩ + ⟨m − m_i, v⟩`.
     x2: f64,
     c: f64,
-    /// A length, |A| + |L| + |m − m_i|: what rounding is measured against.
+    /// The length |A| + |L| + |m − m_i|, relative to which tolerances are given.
     size: f64,
-    /// Whether a decomposition near the next one is at hand.
+    /// Whether the last decomposition is a warm start of the next.
     warm: bool,
 }
 
@@ -42,7 +42,7 @@ struct Jet {
 }
 
 impl Projector {
-    /// Memory for order d.
+    /// Memory for matrices of order d.
     pub fn new(d: usize) -> Self {
         let square = || vec![0.0; d * d];
         let (start, rate, at, memory, aligned) = (square(), square(), square(), square(), square());
@@ -50,7 +50,7 @@ impl Projector {
         Projector { d, svd, start, rate, at, memory, aligned, x2: 0.0, c: 0.0, size: 0.0, warm: false }
     }
 
-    /// Looks at a line from the measure N(m_i, L Lᵀ).
+    /// Sets the line and the measure N(m_i, L Lᵀ).
     pub fn look(&mut self, line: &Geodesic, l: &[f64], mean: &[f64]) {
         multiply_tn(l, &line.a, self.d, &mut self.start);
         multiply_tn(l, &line.x, self.d, &mut self.rate);
@@ -65,7 +65,7 @@ impl Projector {
         self.warm = false;
     }
 
-    /// The nearest time in [low, high], of all of them.
+    /// The time of the global minimum in [low, high].
     pub fn search(&mut self, low: f64, high: f64) -> f64 {
         if !(self.x2 > 0.0) {
             return within(0.0, low, high);
@@ -77,7 +77,7 @@ impl Projector {
         }
     }
 
-    /// A local minimum in [low, high] from a time near it; for d ≤ 2 the global one.
+    /// A local minimum in [low, high] by Newton's method from a nearby time. For d ≤ 2 it is the global minimum.
     pub fn follow(&mut self, from: f64, low: f64, high: f64) -> f64 {
         if self.d <= 2 || !(self.x2 > 0.0) {
             return self.search(low, high);
@@ -90,7 +90,8 @@ impl Projector {
             let jet = self.jet(t);
             let value = self.value(t, jet.f);
             if value > before + 1e-14 * self.size * self.size {
-                // Newton went uphill: the step that always descends, from the time before.
+                // The Newton step increased the value. A majorisation step from the previous time, which never
+                // increases it, is taken instead.
                 (t, before) = (fallback, f64::INFINITY);
                 continue;
             }
@@ -101,7 +102,7 @@ impl Projector {
             let next = if curvature > 0.0 { within(t - slope / curvature, low, high) } else { fallback };
             let step = (next - t).abs() * speed;
             t = next;
-            // Newton's error is now of the order of the square of the step. An end is reached exactly.
+            // The error of Newton's method is now of the order of the square of the step. An end is reached exactly.
             if step <= 1e-10 * self.size || (step <= 1e-5 * self.size && curvature > 0.5 * self.x2) {
                 return t;
             }
@@ -109,9 +110,10 @@ impl Projector {
         t
     }
 
-    /// Chebyshev nodes, then Newton's method in every cell at whose ends the slope says that there is a minimum.
+    /// Evaluates Chebyshev nodes, then applies Newton's method in every cell in which the slopes at the ends bracket a
+    /// minimum.
     fn scan(&mut self, low: f64, high: f64) -> f64 {
-        // |f'| ≤ √d |LᵀX| bounds stationary times.
+        // The bound |f'| ≤ √d |LᵀX| limits the stationary times to an interval.
         let bound = (self.d as f64).sqrt() * norm(&self.rate);
         let left = within((-self.c - bound) / self.x2, low, high);
         let right = within((-self.c + bound) / self.x2, low, high);
@@ -147,7 +149,8 @@ impl Projector {
         best.1
     }
 
-    /// A zero of the slope between a time where it is negative and one where it is not: Newton within bisection.
+    /// A zero of the slope between a time where it is negative and one where it is not: Newton's method safeguarded by
+    /// bisection.
     fn root(&mut self, mut low: f64, mut high: f64) -> f64 {
         let tolerance = 1e-13 * self.size / self.x2.sqrt();
         let mut t = 0.5 * (low + high);
@@ -171,9 +174,9 @@ impl Projector {
         t
     }
 
-    /// Branch and bound from a known best time: a time and how far above the global minimum its squared distance may be,
-    /// proved. On a cell f lies below its chord, which bounds g from below; and f' is monotone, which tells cells without
-    /// stationary points.
+    /// Branch and bound from a known best time. Returns a time and a proved upper bound of the difference between its
+    /// squared distance and the global minimum. On a cell f lies below its chord, which bounds g from below. f' is
+    /// monotone, which excludes cells without stationary points.
     pub fn certify(&mut self, t: f64, low: f64, high: f64) -> (f64, f64) {
         if self.d <= 2 || !(self.x2 > 0.0) {
             return (t, 0.0);
@@ -192,7 +195,7 @@ impl Projector {
                 best = (value, t);
             }
         }
-        // The lowest bound of a cell that was given up.
+        // The lowest bound of the cells that were not divided further.
         let mut floor = f64::INFINITY;
         for _ in 0..4000 {
             let Some(((a, fa), (b, fb))) = cells.pop() else { break };
@@ -252,7 +255,7 @@ impl Projector {
         self.warm = true;
     }
 
-    /// LQ at time t, the point of the fibre over Σ_i that is nearest to A + tX, into `aligned`.
+    /// Computes LQ at time t, the point of the fibre over Σ_i nearest to A + tX, in `aligned`.
     pub fn align(&mut self, t: f64, l: &[f64]) {
         if self.d <= 2 {
             for ((at, s), r) in self.at.iter_mut().zip(&self.start).zip(&self.rate) {

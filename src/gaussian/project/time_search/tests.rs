@@ -12,7 +12,7 @@ struct View {
     mean: Vec<f64>,
 }
 
-/// Random lines and measures: generic, nearly singular, far larger or far smaller than the line.
+/// Random lines and measures: generic, nearly singular, much larger or much smaller than the line.
 fn view(d: usize, seed: u32) -> View {
     let mut s = Stream::new(23, [d as u32, seed, 0]);
     let mut normals = |n: usize| (0..n).map(|_| s.normal()).collect::<Vec<f64>>();
@@ -33,7 +33,7 @@ fn view(d: usize, seed: u32) -> View {
     View { line: Geodesic::from_parts(a, k, d, start, drift), l, mean }
 }
 
-/// |A + tX − LQ|² + |m + tv − m_i|² from the definition.
+/// |A + tX − LQ|² + |m + tv − m_i|² by the definition.
 fn square(view: &View, t: f64, d: usize) -> f64 {
     let lift = view.line.lift_at(t);
     let mut m = vec![0.0; d * d];
@@ -67,7 +67,7 @@ fn searches_find_the_global_minimum() {
             let size = projector.size * projector.size;
             assert!(found <= best + 1e-13 * size, "d {d} seed {seed}: {found} at {t} against {best}");
             at_ends += usize::from(t <= low || t >= high);
-            // The certificate says the same, with a proof.
+            // The certificate confirms the result.
             if seed % 4 == 0 {
                 let (time, gap) = projector.certify(t, low, high);
                 assert!(gap <= 2e-12 * size, "d {d} seed {seed}: gap {gap:e}");
@@ -78,7 +78,7 @@ fn searches_find_the_global_minimum() {
     assert!(at_ends > 300, "{at_ends}");
 }
 
-/// The minimum where f is symmetric: an axis of the ellipse turned both ways.
+/// The minimum at a point where f is symmetric: an ellipse axis rotated in both directions.
 #[test]
 fn symmetric_minima_are_found() {
     for sizes in [[1.2, 0.8], [1.5, 1.1], [1.0, 1.0], [2.0, 0.0]] {
@@ -89,7 +89,7 @@ fn symmetric_minima_are_found() {
     }
 }
 
-/// From a wrong local minimum the certificate finds the way out, and otherwise its gap is the true one.
+/// From a local minimum that is not global the certificate finds the global one, and its gap is small.
 #[test]
 fn certificates_are_not_fooled() {
     let (mut wrong, mut checked) = (0, 0);

@@ -1,8 +1,9 @@
 //! The reduced problem of Gaussian GPCA: rotations and times eliminated (D10).
 //!
-//! `F(A, K) = Σ_i w_i min_t |A + tX − L_i Q_i(t)|²` with X = KA, over the closed interval of the line. Envelope theorem,
-//! `R_i = A + t_i X − L_i Q_i`: `∂F/∂X = 2 Σ t_i R_i` and `∂F/∂A = 2 Σ R_i`; a time that is clipped to an end moves with
-//! the eigenvalue λ that sets it, dt/dλ = 1/λ². With means, `r_i = m + t_i v − m_i` joins R_i.
+//! `F(A, K) = Σ_i w_i min_t |A + tX − L_i Q_i(t)|²` with X = KA, over the closed interval of the line. By the envelope
+//! theorem, with `R_i = A + t_i X − L_i Q_i`: `∂F/∂X = 2 Σ w_i t_i R_i` and, at fixed X, `∂F/∂A = 2 Σ w_i R_i`. A time
+//! that is clipped to an end moves with the eigenvalue λ that determines the end, dt/dλ = 1/λ². With means,
+//! `r_i = m + t_i v − m_i` is added to R_i.
 
 use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::gaussian::preprocess::Data;
@@ -15,7 +16,7 @@ use crate::linalg::{add, dot, multiply, multiply_nt, symmetrise};
 pub(crate) enum Times {
     /// By global search.
     Search,
-    /// From those of the last evaluation.
+    /// By a local search from the times of the last evaluation.
     Follow,
 }
 
@@ -32,13 +33,13 @@ pub(crate) struct Gradient {
     pub drift: Vec<f64>,
 }
 
-/// Evaluates a line on the measures with these factors. `times` are read (to follow) and written.
+/// Evaluates a line for the measures with these factors. `times` are read (to follow) and written.
 pub(crate) fn evaluate(data: &Data, factors: &[f64], line: &Geodesic, times: &mut [f64], how: Times) -> Gradient {
     let (d, m) = (data.d, data.m);
     let (low, high) = line.ends();
     let from = low.as_ref().map_or(f64::NEG_INFINITY, |e| e.time);
     let to = high.as_ref().map_or(f64::INFINITY, |e| e.time);
-    // Cost, pull of the two ends, ∂A, ∂X, ∂m, ∂v.
+    // Cost, derivatives in the two ends, ∂A, ∂X, ∂m, ∂v.
     let size = 3 + 2 * d * d + 2 * m;
     let total = sum((data.len(), d), size, times, |range, buffer, times| {
         let mut projector = Projector::new(d);

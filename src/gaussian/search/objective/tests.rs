@@ -33,7 +33,7 @@ impl Case {
         (0..n).map(|_| self.stream.normal()).collect()
     }
 
-    /// A random line; measures far larger than its base lie beyond its ends.
+    /// A random line. Measures much larger than its base project to its ends.
     fn line(&mut self, stretch: f64, size: f64) -> Geodesic {
         let (d, m) = (self.data.d, self.data.m);
         let mut a = self.normals(d * d);
@@ -43,7 +43,7 @@ impl Case {
         let a = symmetric_lift(&a, d);
         let at = Coordinates::new(&a, d);
         let mut k = at.matrix(&self.normals(at.len()));
-        // Moved along the identity, K becomes definite and the interval unbounded on one side.
+        // With a multiple of the identity added, K becomes definite and the interval unbounded on one side.
         (0..d).for_each(|i| k[i * d + i] += stretch);
         let (mean, drift) = (self.normals(m), self.normals(m));
         Geodesic::from_parts(a, k, d, mean, drift).rescaled(2.0)
@@ -55,7 +55,7 @@ fn clipped(line: &Geodesic, times: &[f64]) -> usize {
     times.iter().filter(|&&t| t <= low || t >= high).count()
 }
 
-/// The largest relative error of the pulled-back gradient, and how many times were clipped.
+/// The largest relative error of the gradient in the chart, and the number of clipped times.
 fn error(data: &Data, chart: &Parametrization, z: &[f64]) -> (f64, usize) {
     let value = |z: &[f64]| {
         let mut times = vec![0.0; data.len()];
@@ -66,7 +66,7 @@ fn error(data: &Data, chart: &Parametrization, z: &[f64]) -> (f64, usize) {
     let found = evaluate(data, &data.factors, &line, &mut times, Times::Search);
     let mut gradient = vec![0.0; z.len()];
     chart.pull(z, &found, &mut gradient);
-    // One centred variance lies on every line: the gradient is 0.
+    // A single centred variance lies on every line, and the gradient is then 0.
     let size = gradient.iter().fold(1e-2, |a: f64, g| a.max(g.abs()));
     let h = 3e-5;
     let off = (0..z.len()).map(|k| {
@@ -84,7 +84,7 @@ fn error(data: &Data, chart: &Parametrization, z: &[f64]) -> (f64, usize) {
 
 #[test]
 fn gradients_in_every_chart() {
-    // How many cases had 0, 1, 2 … clipped times.
+    // Number of cases with 0, 1, and 2 or more clipped times.
     let mut seen = [0usize; 3];
     for d in [1, 2, 3, 5] {
         for means in [false, true] {
@@ -117,7 +117,7 @@ fn gradients_in_every_chart() {
                 let mut z = across.origin(&case.normals(q));
                 z[0] += 0.3;
                 let other = across.line(&z);
-                // The constraint holds: it meets the first where it says, at a right angle.
+                // The constraint holds: the line meets the first one at the given time, at a right angle.
                 let angle = dot(&other.x, &line.x) + dot(&other.drift, &line.drift);
                 assert!(angle.abs() < 1e-13 * (other.speed() * line.speed()).max(1.0), "{angle:e}");
                 let (off, clip) = error(&case.data, &across, &z);
@@ -140,7 +140,7 @@ fn gradients_in_every_chart() {
     assert!(seen.iter().all(|&s| s > 10), "cases with 0, 1 and more clipped times: {seen:?}");
 }
 
-/// Followed times reach what searched ones do, from a little off.
+/// Times that are followed from nearby agree with those of the global search.
 #[test]
 fn following_is_searching_nearby() {
     for d in [2, 3, 5] {

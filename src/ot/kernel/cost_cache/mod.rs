@@ -1,28 +1,28 @@
-//! Squared distances in many dimensions, tile by tile as the kernel stores its entries: each is computed when it is first
-//! asked for, and kept for later builds of the kernel and for softmins where memory allows.
+//! Squared distances in many dimensions, in tiles like the entries of the kernel. Each is computed when it is first
+//! needed. If memory allows, it is kept for later builds of the kernel and for softmins.
 
 use super::cloud::{Cloud, ROWS, VALUES};
 use crate::simd::aligned::Aligned;
 use crate::simd::real::Real;
 use crate::simd::{TILE, Vector};
 
-/// Dimensions from here on have distances computed apart from the exponentials. Below, computing them anew is as fast as
-/// reading them.
+/// From this dimension on, distances are computed separately from the exponentials. Below it, recomputing them is as
+/// fast as reading them.
 pub(crate) const MIN_CACHED_DIM: usize = 8;
 
 /// Squared distances between a range of rows and all columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CostCache<T> {
-    /// [`VALUES`] of each tile, all tiles of a group of rows, group after group; one group alone where they are not kept.
+    /// [`VALUES`] per tile, all tiles of a group of rows, group after group. Only one group if they are not kept.
     values: Aligned<T>,
     known: Vec<bool>,
-    /// Tiles of a group.
+    /// Number of tiles in a group.
     wide: usize,
     kept: bool,
 }
 
 impl<T: Real> CostCache<T> {
-    /// Forgets what is known. Pages that are never written cost nothing.
+    /// Clears everything. Pages that are never written cost nothing.
     pub fn set(&mut self, groups: usize, wide: usize, d: usize, kept: bool) {
         let groups = match (d < MIN_CACHED_DIM, kept) {
             (true, _) => 0,
@@ -37,19 +37,19 @@ impl<T: Real> CostCache<T> {
         }
     }
 
-    /// All distances of the k-th group, where they are kept.
+    /// All distances of the k-th group, if they are kept.
     pub fn group(&self, k: usize) -> &[T] {
         &self.values[k * self.wide * VALUES..(k + 1) * self.wide * VALUES]
     }
 
-    /// First tile of the k-th group.
+    /// Index of the first tile of the k-th group.
     fn place(&self, k: usize) -> usize {
         if self.kept { k * self.wide } else { 0 }
     }
 }
 
-/// What tells tiles of a group without an exponent of at least `limit`: upper bounds of the exponents, and `top + g_max` of
-/// what they are before the distance is subtracted.
+/// Data that identify tiles of a group without an exponent of at least `limit`: upper bounds of the exponents, and
+/// `top + g_max`, the exponent before the squared distance is subtracted.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'a, T> {
     pub bounds: &'a [T],
@@ -58,8 +58,8 @@ pub(crate) struct Limits<'a, T> {
     pub limit: T,
 }
 
-/// Squared distances of the k-th group of rows: values of all its tiles, and which of them are there, at least those with an
-/// exponent that reaches the limit.
+/// Squared distances of the k-th group of rows: the values of all its tiles, and which of them are known. Known are
+/// at least the tiles with an exponent that reaches the limit.
 #[inline(always)]
 pub(crate) fn group_squares<'a, V: Vector>(
     (rows, y): (&[V::Scalar], &Cloud<V::Scalar>),
@@ -98,11 +98,11 @@ pub(crate) fn group_squares<'a, V: Vector>(
     (values, known)
 }
 
-/// Axes between two looks at whether a tile can still matter.
+/// Number of axes between two tests of whether a tile can reach the limit.
 const RUN: usize = 16;
 
-/// N tiles of a group, or false if none of them has an exponent of at least the limit. Sums of squares only grow, rounded or
-/// not, so that what is below the limit after some axes stays below it.
+/// Computes N tiles of a group. False if none of them has an exponent of at least the limit. Sums of squares never
+/// decrease, also when rounded, so that an exponent below the limit after some axes stays below it.
 #[inline(always)]
 fn tile_squares<V: Vector, const N: usize>(
     (rows, y): (&[V::Scalar], &Cloud<V::Scalar>),
@@ -132,7 +132,7 @@ fn tile_squares<V: Vector, const N: usize>(
                         add_squares::<V>(&mut sums[n], x, &y.axes[(first * RUN + k) * stride + tiles[n] * TILE + h..]);
                     }
                 }
-                // After the last axis all is known anyway.
+                // After the last axis the distance is complete.
                 if look && (first + 1) * RUN < rows.len() / ROWS {
                     matters = false;
                     for n in 0..N {
@@ -158,7 +158,7 @@ fn tile_squares<V: Vector, const N: usize>(
         if gone == 0 || here == 0 {
             return gone == 0;
         }
-        // Some lanes matter, others were left out.
+        // Some vectors reach the limit and others were skipped: repeat without the test.
         look = false;
     }
 }

@@ -1,4 +1,4 @@
-//! Kept distances against naive ones, and all that reads them against what computes them anew.
+//! Kept distances compared with directly computed ones, and all uses of kept distances compared with recomputed ones.
 
 use super::*;
 use crate::ot::kernel::cost_rows::{CachedRows, read_row};
@@ -10,13 +10,13 @@ use crate::simd::{Isa, padded};
 
 const SIZES: [(usize, usize); 8] = [(1, 1), (3, 17), (4, 16), (15, 33), (17, 15), (5, 130), (130, 7), (131, 127)];
 
-/// Bytes for entries alone, and for entries and distances.
+/// Bytes for the entries, and for entries and distances.
 fn budgets<T: Real>(n: usize, m: usize) -> [usize; 2] {
     let entries = n.div_ceil(ROWS) * m.div_ceil(TILE) * VALUES * size_of::<T>();
     [entries, 2 * entries]
 }
 
-/// Reads a row through a vector of one instruction set.
+/// Reads a row with the portable vectors.
 fn row<T: Real>(from: CachedRows<'_, T>, i: usize, block: &mut [T], out: &mut [T]) {
     read_row::<T::Portable>(from, i, true, block, out);
 }
@@ -75,8 +75,8 @@ fn only_where_they_fit_and_are_asked_for_again() {
     assert!(kernel.squares(Isa::best(), (&x, &y), false).is_none());
 }
 
-/// What a solve does in turn: builds from one start, exact updates, builds again. Every bit as without distances that are kept;
-/// clouds so wide that most tiles are found out after the first axes, and so narrow that none is.
+/// The sequence in a solve: build from one start, exact updates, build again. Every bit is the same as without kept
+/// distances, for clouds so wide that most tiles are omitted after the first axes and so narrow that none is.
 fn same_bits<T: Real>() {
     for (n, m) in SIZES {
         for (d, scale) in [(8, 1.5), (17, 4.0), (64, 0.3), (64, 1.0), (64, 4.0)] {

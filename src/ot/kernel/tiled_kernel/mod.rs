@@ -1,6 +1,6 @@
-//! The kernel `K_ij = 2^(F_i + G_j − |x_i − y_j|²)` of absorbed potentials, in 4 × 16 tiles. Tiles that a bound shows to be
-//! negligible are never computed; one pass over the rest is a full Sinkhorn iteration. They are stored if they fit in a
-//! budget of memory, else computed anew in each pass, group of rows by group of rows.
+//! The kernel `K_ij = 2^(F_i + G_j − |x_i − y_j|²)` of the absorbed potentials, in 4 × 16 tiles. Tiles that are
+//! negligible by a bound are never computed. One sweep over the others is a full Sinkhorn iteration. The tiles are
+//! stored if they fit in a memory budget, and otherwise recomputed in each sweep, group of rows by group of rows.
 
 use super::apply::moment_rows;
 use super::boxes::BoundingBoxes;
@@ -24,21 +24,22 @@ pub(crate) struct TiledKernel<T> {
     y_boxes: BoundingBoxes<T>,
     g_max: Vec<T>,
     kind: Kind,
-    /// Tiles that may be stored.
+    /// Number of tiles that can be stored.
     budget: usize,
     stored: bool,
-    /// Squared distances are kept.
+    /// Whether squared distances are kept.
     kept: bool,
-    /// And none is missing.
+    /// Whether all of them are known.
     complete: bool,
     /// w, and w y for each axis.
     ws: Aligned<T>,
-    /// What the entries beyond the diagonal of a symmetric kernel give the points of their columns.
+    /// The contributions of the entries outside the diagonal blocks of a symmetric kernel to the points of their
+    /// columns.
     turned: Vec<T>,
 }
 
 impl<T: Real> TiledKernel<T> {
-    /// New clouds, the bytes that may be taken, and which entries there are.
+    /// Sets new clouds, the memory limit in bytes, and the set of entries.
     pub fn set(&mut self, x: &Cloud<T>, y: &Cloud<T>, memory: usize, kind: Kind) {
         self.x_boxes.set(x, ROWS);
         self.y_boxes.set(y, TILE);
@@ -46,12 +47,12 @@ impl<T: Real> TiledKernel<T> {
         self.kind = kind;
         let columns = y.padded() / TILE;
         let all = self.tiles(x, y, 0..x.n);
-        // Entries come first. A symmetric kernel is built once as a rule, and asks for no distance again.
+        // Entries have priority. A symmetric kernel is usually built only once and does not reuse distances.
         let kept = kind == Kind::Cross && x.d >= MIN_CACHED_DIM && 2 * all <= self.budget;
         (self.kept, self.complete) = (kept, false);
         for k in 0..ROW_PARTS {
             let rows = part(x.n, k);
-            // Where all fit there is room for all, so that no later solve allocates; else for one group.
+            // If all tiles fit, allocate for all, so that no later solve allocates; otherwise for one group.
             let room = if all <= self.budget { self.tiles(x, y, rows.clone()) } else { columns };
             let tiles = &mut self.parts[k];
             tiles.reserve(rows.len(), x.d, room);
@@ -59,19 +60,19 @@ impl<T: Real> TiledKernel<T> {
         }
     }
 
-    /// Tiles of these rows, if none is left out.
+    /// Number of tiles of these rows if none is omitted.
     fn tiles(&self, x: &Cloud<T>, y: &Cloud<T>, rows: Range<usize>) -> usize {
         let columns = y.padded() / TILE;
         debug_assert!(self.kind == Kind::Cross || x.n == y.n);
         rows.step_by(ROWS).map(|group| columns - self.kind.first(group)).sum()
     }
 
-    /// No clouds: nothing is kept of the last ones.
+    /// Drops the distances of the last clouds.
     pub fn unset(&mut self) {
         self.kept = false;
     }
 
-    /// All squared distances, where they are kept: rows of x, or `turned`, of y.
+    /// All squared distances, if they are kept: rows of x, or with `turned` rows of y.
     pub fn squares(&mut self, isa: Isa, (x, y): (&Cloud<T>, &Cloud<T>), turned: bool) -> Option<CachedRows<'_, T>> {
         if !self.kept {
             return None;
@@ -86,12 +87,12 @@ impl<T: Real> TiledKernel<T> {
         Some(CachedRows::new(&self.parts, x.n, turned))
     }
 
-    /// Numbers that a reader of rows of y needs beside the row, for n points of x.
+    /// Number of values that a reader of rows of y needs in addition to the row, for n points of x.
     pub fn turned_room(&self, n: usize) -> usize {
         if self.kept { n * TILE } else { 0 }
     }
 
-    /// Takes these potentials.
+    /// Builds the kernel for these potentials.
     pub fn build(&mut self, isa: Isa, of: Exponents<'_, T>) {
         let minus_infinity = T::from_f64(f64::NEG_INFINITY);
         self.g_max.clear();
@@ -116,7 +117,8 @@ impl<T: Real> TiledKernel<T> {
         }
     }
 
-    /// Takes new potentials of the `changed` rows, ascending; those of the columns are the ones it was built from.
+    /// Updates the kernel for new potentials of the `changed` rows, in ascending order. Those of the columns must not
+    /// have changed.
     pub fn patch(&mut self, isa: Isa, of: Exponents<'_, T>, changed: &[u32]) {
         let TiledKernel { parts, x_boxes, y_boxes, g_max, kind, stored, .. } = self;
         let from = TileSource { of, x_boxes, y_boxes, g_max, kind: *kind };
@@ -125,8 +127,8 @@ impl<T: Real> TiledKernel<T> {
         }
     }
 
-    /// One iteration: `row_sums` = K w and `columns` = Kᵀ (a / row_sums), a the weights of x; padded lengths. `of` is
-    /// what was built from.
+    /// One iteration: `row_sums` = K w and `columns` = Kᵀ (a / row_sums), with a the weights of x; padded lengths.
+    /// `of` must be the exponents of the last build.
     pub fn sweep(&mut self, isa: Isa, of: Exponents<'_, T>, w: &[T], row_sums: &mut [T], columns: &mut [T]) {
         debug_assert!(self.kind == Kind::Cross);
         let TiledKernel { parts, x_boxes, y_boxes, g_max, kind, stored, .. } = self;
@@ -146,7 +148,7 @@ impl<T: Real> TiledKernel<T> {
         }
     }
 
-    /// `row_sums` = K w; and, if `means` is not empty, the means of the y_j under K_ij w_j (n × d).
+    /// `row_sums` = K w; and, if `means` is not empty, the means of the y_j weighted by K_ij w_j (n × d).
     pub fn means(&mut self, isa: Isa, of: Exponents<'_, T>, w: &[T], row_sums: &mut [T], means: &mut [T]) {
         let TiledKernel { parts, x_boxes, y_boxes, g_max, kind, stored, ws, turned, .. } = self;
         let anew = (!*stored).then_some(TileSource { of, x_boxes, y_boxes, g_max, kind: *kind });

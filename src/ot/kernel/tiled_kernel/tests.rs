@@ -1,4 +1,4 @@
-//! Stored kernels against dense ones.
+//! Stored kernels compared with dense ones.
 
 use super::*;
 use crate::ot::kernel::apply::moment_body;
@@ -19,8 +19,8 @@ fn cloud<T: Real>(n: usize, d: usize, seed: u64) -> Cloud<T> {
     cloud
 }
 
-/// Two clouds, potentials for which every row's largest exponent is 0 (so that no row is empty), and in f64 what
-/// the kernel must give for w and the weights of x.
+/// Two clouds, potentials for which the largest exponent of every row is 0 (so that no row is empty), and the exact
+/// results of the kernel in f64 for w and the weights of x.
 struct Twin<T> {
     x: Cloud<T>,
     y: Cloud<T>,
@@ -30,9 +30,9 @@ struct Twin<T> {
     row_sums: Vec<f64>,
     columns: Vec<f64>,
     means: Vec<f64>,
-    /// Means of |y_j|: what errors of entries do to a mean, whose terms may cancel, is relative to this.
+    /// Means of |y_j|. Errors of entries affect a mean, whose terms can cancel, relative to this.
     mean_sizes: Vec<f64>,
-    /// Largest squared distance: exponents are rounded at that size.
+    /// Largest squared distance: exponents are rounded at this magnitude.
     reach: f64,
 }
 
@@ -65,7 +65,7 @@ impl<T: Real> Twin<T> {
         Twin { x, y, f, g, w, row_sums, columns, means, mean_sizes, reach }
     }
 
-    /// Exponents are rounded where they are formed; entries below the cut may be missing.
+    /// Exponents are rounded when they are computed; entries below the cut can be omitted.
     fn compare(&self, what: &str, row_sums: &[T], columns: &[T], means: &[T]) {
         let (relative, missing) = (T::EPSILON.to_f64() * (self.reach + 50.0), 100.0 * cut::<T>().exp2());
         let close = |kind: &str, found: &[T], exact: &[f64], bound: &dyn Fn(usize) -> f64| {
@@ -86,7 +86,7 @@ fn every_instruction_set<T: Real>()
 where
     Lanes<T, true>: Vector<Scalar = T>,
 {
-    // One kernel for all: what an earlier, larger problem left must not show.
+    // One kernel for all cases: data of an earlier, larger problem must not have an effect.
     let (mut kernel, mut tiles) = (TiledKernel::<T>::default(), Tiles::default());
     let (mut dropped, mut anew) = (false, false);
     for (n, m) in SIZES.into_iter().rev() {
@@ -99,7 +99,8 @@ where
                 let what = format!("{isa:?} {} {n} {m} {d}", T::NAME);
                 let of = Exponents { x, y, f, g };
                 let mut first = None;
-                // Distances kept, stored because all fit, because what is left of them fits, and computed anew.
+                // Distances kept; stored because all tiles fit; stored because the tiles above the cut fit; and
+                // recomputed.
                 let all = n.div_ceil(ROWS) * m.div_ceil(TILE);
                 for memory in [2 * all, all, all - 1, 1].map(|tiles| tiles * VALUES * size_of::<T>()) {
                     kernel.set(x, y, memory, Kind::Cross);
@@ -149,7 +150,7 @@ fn sweeps_and_means_against_the_dense_kernel() {
     every_instruction_set::<f64>();
 }
 
-/// Of a cloud with itself each pair of points is stored once, and counts for both.
+/// For a cloud with itself each pair of points is stored once and counts for both.
 fn symmetric_kernels<T: Real>()
 where
     Lanes<T, true>: Vector<Scalar = T>,
@@ -178,7 +179,7 @@ where
                     let exact = sum(i, &|_| 1.0);
                     let error = (sums[i].to_f64() - exact).abs();
                     assert!(error <= relative * exact + missing, "{what}: sum {i} is {}, not {exact}", sums[i]);
-                    // A row without mass in reach has no mean.
+                    // A row without mass within reach has no mean.
                     for axis in (0..d).filter(|_| exact > 0.01) {
                         let mean = |of: &dyn Fn(f64) -> f64| sum(i, &|j| of(x.axis(axis)[j].to_f64())) / exact;
                         let error = (means[i * d + axis].to_f64() - mean(&|v| v)).abs();
@@ -243,13 +244,13 @@ fn symmetric_kernels_against_the_dense_one() {
     symmetric_kernels::<f64>();
 }
 
-/// Rows that change get new tiles, with or without room for them, and the others keep theirs.
+/// Changed rows get new tiles, with or without room for them, and the other rows keep theirs.
 #[test]
 fn changed_rows_are_patched() {
     for d in [3, 40] {
         let twin = Twin::<f64>::new(130, 130, d);
         let Twin { x, y, f, g, w, .. } = &twin;
-        // Some rows were far off when the kernel was built: they had no tiles, or they had too many.
+        // Some rows were far off when the kernel was built: they had no tiles or too many.
         let changed = [0, 1, 5, 77, 78, 129];
         let mut off = f.clone();
         changed.iter().enumerate().for_each(|(k, &i)| off[i as usize] += if k % 2 == 0 { -300.0 } else { 50.0 });
@@ -274,7 +275,7 @@ fn changed_rows_are_patched() {
     }
 }
 
-/// Boxes hold their points and nothing more; a bound from them is never below an entry.
+/// Boxes are the smallest that hold their points; a bound from them is never below an entry.
 #[test]
 fn boxes_are_tight() {
     let cloud = cloud::<f32>(37, 2, 24);
@@ -288,7 +289,7 @@ fn boxes_are_tight() {
     }
 }
 
-/// A start far from the solution: exponents beyond the range are clamped, not infinite.
+/// A start far from the solution: exponents beyond the range are clamped instead of infinite.
 #[test]
 fn far_exponents_are_clamped() {
     let twin = Twin::<f32>::new(17, 15, 2);

@@ -1,4 +1,4 @@
-//! Exact updates in the log domain: starts, and what saves rows and columns that the tiles have lost.
+//! Exact updates in the log domain, for starts and for rows and columns that underflow in the tiles.
 
 use super::{Pair, SinkhornProblem, Storage, exponents};
 use crate::ot::kernel::cloud::Cloud;
@@ -7,11 +7,12 @@ use crate::ot::sinkhorn::vector_ops::{MAX_BITS, MIN_BITS};
 use crate::simd::Isa;
 use crate::simd::real::Real;
 
-/// Lost rows and columns are rescued one by one if they are no more than this share (one in FEW) of the smaller cloud.
+/// Underflowed rows and columns are recovered individually if their number is at most 1/MIN_POINTS_PER_RECOVERY of
+/// the smaller cloud.
 const MIN_POINTS_PER_RECOVERY: usize = 4;
 
 impl<T: Real> SinkhornProblem<T> {
-    /// F ← exact rows for G, by a softmin that nothing can underflow.
+    /// F ← exact rows for G, by a softmin, which cannot underflow.
     pub(crate) fn update_f(&mut self, pair: Pair<'_, T>) {
         let Pair { isa, x, y } = pair;
         let (n, m) = (x.n, y.padded());
@@ -29,7 +30,7 @@ impl<T: Real> SinkhornProblem<T> {
         self.close(pair);
     }
 
-    /// [`SinkhornProblem::update_g`] that leaves the softmin where there is no mass.
+    /// [`SinkhornProblem::update_g`] that keeps the softmin where there is no mass.
     pub(crate) fn update_g_open(&mut self, pair: Pair<'_, T>) {
         let Pair { isa, x, y } = pair;
         let n = x.padded();
@@ -40,7 +41,7 @@ impl<T: Real> SinkhornProblem<T> {
         softmin(isa, sy, sx, squares, &self.w[..n], &mut self.g[..y.n], &mut [], &mut self.parts);
     }
 
-    /// From any F, G: one iteration in the log domain, which cannot lose a row or a column.
+    /// One iteration in the log domain from any F and G. No row or column can underflow.
     pub fn relax(&mut self, pair: Pair<'_, T>) {
         if self.storage == Storage::Product {
             return self.product(pair);
@@ -50,7 +51,7 @@ impl<T: Real> SinkhornProblem<T> {
         self.update_f(pair);
     }
 
-    /// Starts from the potentials of another problem between `coarse` clouds: each side reads the other's.
+    /// Starts from the potentials of another problem between `coarse` clouds: F from its G, and G from its F.
     pub fn start_from(&mut self, pair: Pair<'_, T>, coarse: Pair<'_, T>, from: &SinkhornProblem<T>, factor: f64) {
         let (mut f, mut g) = (std::mem::take(&mut self.f), std::mem::take(&mut self.g));
         self.read(pair.isa, pair.x, coarse.y, &from.g, factor, &mut f);
@@ -61,7 +62,7 @@ impl<T: Real> SinkhornProblem<T> {
         self.close(pair);
     }
 
-    /// The softmin at the points `at` over the points `of` with a potential times `factor`.
+    /// The softmin at the points `at` over the points `of`, with the potential times `factor`.
     fn read(&mut self, isa: Isa, at: &Cloud<T>, of: &Cloud<T>, potential: &[T], factor: f64, out: &mut [T]) {
         let factor = T::from_f64(factor);
         self.df.resize(at.padded().max(self.df.len()), T::ZERO);
@@ -74,8 +75,9 @@ impl<T: Real> SinkhornProblem<T> {
         softmin(isa, sa, so, None, &self.w[..of.padded()], &mut out[..at.n], &mut [], &mut self.parts);
     }
 
-    /// After a sweep at β that lost rows or columns: gives those rows, then those columns, an exact update in the log domain,
-    /// and the kernel what changed. False, and nothing done, if they are too many for this to pay.
+    /// To be called after a sweep at β in which rows or columns underflowed. Gives these rows, then these columns, an
+    /// exact update in the log domain and updates the kernel. False, without a change, if they are too many for this
+    /// to pay.
     pub fn recover(&mut self, pair: Pair<'_, T>, beta: &mut [T], r: &[T]) -> bool {
         let Pair { isa, x, y } = pair;
         let bad_column = |r: T| !(r.to_f64() <= MAX_BITS);

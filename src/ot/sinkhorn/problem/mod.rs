@@ -1,5 +1,5 @@
-//! One entropic problem between two clouds in base 2: absorbed potentials F, G, a scaling 2^β of the columns on top of
-//! them, and what one iteration makes of it. `P_ij = a_i b_j 2^(F_i + δ_i + G_j + β_j − |x_i − y_j|²)`.
+//! One entropic problem between two clouds in base 2: the absorbed potentials F and G, the scaling 2^β of the columns
+//! relative to them, and one iteration. `P_ij = a_i b_j 2^(F_i + δ_i + G_j + β_j − |x_i − y_j|²)`.
 
 use self::product::product_means;
 use super::vector_ops::{Drift, NEGLIGIBLE_MASS, column_error, drift, minus_log2, scaled_weights};
@@ -12,15 +12,15 @@ use crate::simd::Isa;
 use crate::simd::aligned::Aligned;
 use crate::simd::real::{Real, dot};
 
-/// Where the kernel's entries come from in an iteration.
+/// How the entries of the kernel are obtained in an iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// Tiles of absorbed potentials, negligible ones left out, in memory or computed anew in each pass.
+    /// Tiles of the absorbed potentials without the negligible ones, in memory or recomputed in each sweep.
     #[default]
     Tiled,
-    /// Softmins in the log domain over all entries: slow, and nothing can leave their range. The reference.
+    /// Softmins in the log domain over all entries: slow, without underflow. The reference.
     Streamed,
-    /// Nowhere: with one point on a side the plan is a ⊗ b.
+    /// No kernel: with one point on a side the plan is a ⊗ b.
     Product,
 }
 
@@ -41,28 +41,29 @@ impl<T: Real> Pair<'_, T> {
     }
 }
 
-/// What one iteration found.
+/// The result of one iteration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sweep {
     /// L1 error of the column marginal (rows are exact).
     pub error: f64,
     /// Dual value over ε ln 2, relative to the absorbed potentials.
     pub dual: f64,
-    /// Twice the mass that dropped tiles may hold, and that of rows with clamped entries. As good as an error of the rows.
+    /// Twice the mass that the omitted tiles can hold, plus twice the mass of the rows with clamped entries. It
+    /// bounds the effect on the marginals and is added to the error.
     pub truncation_bound: f64,
-    /// So much has been dropped, perhaps, that the tiles must be built anew.
+    /// The truncation bound is so large that the tiles must be rebuilt.
     pub needs_rebuild: bool,
-    /// A column or a row received so little mass, or a row so much, that the stored kernel cannot tell its update.
+    /// A column or a row received so little mass, or a row so much, that the stored kernel cannot give its update.
     pub underflowed: bool,
 }
 
-/// Of a row or a column no more than this share may be dropped.
+/// Largest share of a row or a column that can be omitted.
 const MAX_DROPPED_SHARE: f64 = 1.0 / 16.0;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SinkhornProblem<T> {
     pub storage: Storage,
-    /// Absorbed potentials, padded; −∞ on padding, and in G where there is no mass.
+    /// Absorbed potentials, padded; −∞ on the padding, and in G where there is no mass.
     pub f: Vec<T>,
     pub g: Vec<T>,
     /// δ_i = −log₂ of the row sums: F + δ is the exact row update for G + β.
@@ -70,31 +71,32 @@ pub(crate) struct SinkhornProblem<T> {
     w: Aligned<T>,
     columns: Aligned<T>,
     kind: Kind,
-    /// Rows that a sweep lost.
+    /// Rows that underflowed in a sweep.
     underflowed: Vec<u32>,
     kernel: TiledKernel<T>,
     parts: [SoftminBuffer<T>; ROW_PARTS],
 }
 
-/// A point without mass has a potential F, and no other point looks at its column: a symmetric kernel may hold it.
+/// In a symmetric problem G is F. A point without mass then has a finite potential; its column has weight 0, so its
+/// entries do not matter.
 fn exponents<'a, T>(pair: Pair<'a, T>, kind: Kind, f: &'a [T], g: &'a [T]) -> Exponents<'a, T> {
     Exponents { x: pair.x, y: pair.y, f, g: if kind == Kind::Symmetric { f } else { g } }
 }
 
-/// Twice the mass that dropped tiles may hold, and whether it is so much, beside the error of the iteration, that they must be
-/// built anew. Their entries are a_i b_j 2^(e + δ_i + β_j) with e below the cut.
+/// Twice the mass that the omitted tiles can hold, and whether it is so large compared with the error of the
+/// iteration that the tiles must be rebuilt. The omitted entries are a_i b_j 2^(e + δ_i + β_j) with e below the cut.
 fn dropped<T: Real>(rows: Drift<T>, columns: Drift<T>, error: f64) -> (f64, bool) {
     let (a, b) = (rows.sum.to_f64(), columns.sum.to_f64());
     let cut = cut::<T>().exp2();
     let truncation_bound = 2.0 * (cut * a * b).min(1.0);
     let largest = cut * (rows.highest.to_f64().exp2() * b).max(columns.highest.to_f64().exp2() * a);
-    // New tiles drop 2^(cut + 1), or a little more while rows are not exact.
+    // For new tiles the bound is 2^(cut + 1), or slightly more while the rows are not exact.
     (truncation_bound, truncation_bound > (0.25 * error).max(32.0 * cut) || largest > MAX_DROPPED_SHARE)
 }
 
 impl<T: Real> SinkhornProblem<T> {
-    /// Sizes for a pair, and F = G = 0. What is stored may take `memory` bytes; with 0, all is streamed. A symmetric
-    /// problem, of a cloud with itself, has F = G and β alone.
+    /// Sets the sizes for a pair, and F = G = 0. The stored kernel can take `memory` bytes; with 0 all entries are
+    /// streamed. In a symmetric problem, of a cloud with itself, F = G, and the only unknown is β.
     pub fn set(&mut self, pair: Pair<'_, T>, memory: usize, kind: Kind) {
         self.kind = kind;
         self.storage = match memory {
@@ -116,13 +118,13 @@ impl<T: Real> SinkhornProblem<T> {
         } else {
             self.kernel.unset();
         }
-        // A solve that loses a row asks for them in the middle.
+        // A solve in which a row underflows needs these buffers, and it must not allocate.
         let numbers = n.max(m) + pair.x.d.max(self.kernel.turned_room(n));
         self.parts.iter_mut().for_each(|p| p.reserve(n.max(m), numbers));
         self.close(pair);
     }
 
-    /// −∞ on the padding, and in G where there is no mass.
+    /// Writes −∞ to the padding, and to G where there is no mass.
     fn close(&mut self, pair: Pair<'_, T>) {
         let minus_infinity = T::from_f64(f64::NEG_INFINITY);
         self.f[pair.x.n..].fill(minus_infinity);
@@ -133,7 +135,7 @@ impl<T: Real> SinkhornProblem<T> {
         }
     }
 
-    /// Starts from G given by position, with exact rows.
+    /// Starts from G, given by position, with exact rows.
     pub fn start_at(&mut self, pair: Pair<'_, T>, g: impl Fn(usize) -> T) {
         if self.storage == Storage::Product {
             return self.product(pair);
@@ -143,7 +145,8 @@ impl<T: Real> SinkhornProblem<T> {
         self.update_f(pair);
     }
 
-    /// F = G, given by input point, for the symmetric problem. Where a point has no mass its potential is not needed.
+    /// Sets F = G, given by input point, for the symmetric problem. Where a point has no mass its potential is not
+    /// needed.
     pub fn both_at(&mut self, pair: Pair<'_, T>, potential: &[T]) {
         if self.storage == Storage::Product {
             return;
@@ -154,26 +157,26 @@ impl<T: Real> SinkhornProblem<T> {
         self.close(pair);
     }
 
-    /// G + β in the order of the input.
+    /// Writes G + β in the order of the input.
     pub fn unsorted(&self, order: &[u32], beta: &[T], out: &mut Vec<T>) {
         out.resize(order.len(), T::ZERO);
         order.iter().zip(self.g.iter().zip(beta)).for_each(|(&j, (&g, &b))| out[j as usize] = g + b);
     }
 
-    /// No potential left the range of the precision.
+    /// Whether all potentials are within the range of the precision.
     pub fn is_finite(&self, pair: Pair<'_, T>) -> bool {
         let finite = |p: &[T], weights: &[T]| p.iter().zip(weights).all(|(p, &w)| w == T::ZERO || p.is_finite());
         finite(&self.f, &pair.x.weights) && finite(&self.g, &pair.y.weights)
     }
 
-    /// To be called after F or G changed and before [`SinkhornProblem::sweep`].
+    /// To be called after a change of F or G and before [`SinkhornProblem::sweep`].
     pub fn build(&mut self, pair: Pair<'_, T>) {
         if self.storage == Storage::Tiled {
             self.kernel.build(pair.isa, exponents(pair, self.kind, &self.f, &self.g));
         }
     }
 
-    /// One iteration at β: rows exact (in δ), and the residual r of the columns, so that β + r makes columns exact.
+    /// One iteration at β: exact rows (in δ) and the residual r of the columns. The column update is β + r.
     pub fn sweep(&mut self, pair: Pair<'_, T>, beta: &[T], r: &mut [T]) -> Sweep {
         let Pair { isa, x, y } = pair;
         let (n, m) = (x.padded(), y.padded());
@@ -221,7 +224,7 @@ impl<T: Real> SinkhornProblem<T> {
         sweep
     }
 
-    /// Rows alone at β: δ, and if `means` is not empty the barycentric means of the rows (n × d).
+    /// The rows at β: δ, and if `means` is not empty the barycentric means of the rows (n × d).
     pub fn rows(&mut self, pair: Pair<'_, T>, beta: &[T], means: &mut [T]) {
         let Pair { isa, x, y } = pair;
         let m = y.padded();
@@ -248,8 +251,8 @@ impl<T: Real> SinkhornProblem<T> {
         }
     }
 
-    /// What β is worth in a symmetric problem, after [`SinkhornProblem::rows`] at it: L1 error of the marginals, and of these what
-    /// dropped tiles may hold; whether they must be built anew.
+    /// The error at β in a symmetric problem, to be called after [`SinkhornProblem::rows`] at β: the L1 error of the
+    /// marginals plus the truncation bound, and whether the tiles must be rebuilt.
     pub fn own_error(&mut self, pair: Pair<'_, T>, beta: &[T]) -> (f64, bool) {
         let weights = &pair.x.weights;
         self.columns.iter_mut().zip(&self.df).zip(beta).for_each(|((r, &d), &b)| *r = d - b);
@@ -262,7 +265,7 @@ impl<T: Real> SinkhornProblem<T> {
         (error + truncation_bound, needs_rebuild)
     }
 
-    /// F ← F + δ, G ← G + β, β ← 0: the same plan with nothing on top of the kernel.
+    /// F ← F + δ, G ← G + β, β ← 0: the plan does not change.
     pub fn absorb(&mut self, pair: Pair<'_, T>, beta: &mut [T]) {
         crate::simd::real::axpy(T::ONE, &self.df[..pair.x.n], &mut self.f[..pair.x.n]);
         crate::simd::real::axpy(T::ONE, beta, &mut self.g);
@@ -279,7 +282,7 @@ impl<T: Real> SinkhornProblem<T> {
         self.close(pair);
     }
 
-    /// (F + δ, G + β) by position; where there is no mass, G is the softmin that extends it.
+    /// (F + δ, G + β) by position. Where there is no mass, G is the softmin that extends it.
     pub fn potentials(&mut self, pair: Pair<'_, T>, beta: &mut [T]) -> (&[T], &[T]) {
         self.absorb(pair, beta);
         if pair.x.weights[..pair.x.n].iter().any(|a| a.to_f64() <= NEGLIGIBLE_MASS) {
@@ -299,7 +302,7 @@ impl<T: Real> SinkhornProblem<T> {
         (&self.f[..pair.x.n], &self.g[..pair.y.n])
     }
 
-    /// L1 error of the marginals that rounding alone may leave: of the potentials in an exponent, and of the sums.
+    /// L1 error of the marginals that rounding of the potentials in the exponents and of the sums can cause.
     pub fn rounding(&self, pair: Pair<'_, T>) -> f64 {
         let size = |weights: &[T], p: &[T]| -> f64 {
             let terms = weights.iter().zip(p).filter(|(w, _)| **w > T::ZERO);
@@ -309,7 +312,7 @@ impl<T: Real> SinkhornProblem<T> {
         T::EPSILON.to_f64() * (16.0 + exponent + (pair.x.n.max(pair.y.n) as f64).sqrt())
     }
 
-    /// (Σ a (F + δ), Σ b (G + β)): times ε ln 2 their sum is OT_ε.
+    /// (Σ a (F + δ), Σ b (G + β)). Their sum times ε ln 2 is OT_ε.
     pub fn dual_sums(&self, pair: Pair<'_, T>, beta: &[T]) -> (f64, f64) {
         let side = |weights: &[T], p: &[T], on_top: &[T]| -> f64 {
             let terms = weights.iter().zip(p).zip(on_top).filter(|((w, _), _)| **w > T::ZERO);

@@ -1,4 +1,4 @@
-//! Problems with one point on a side: the plan is a ⊗ b at every ε, and no exponent rounds it.
+//! Problems with one point on a side: the plan is a ⊗ b at every ε, so no exponent needs to be rounded.
 
 use super::{Pair, SinkhornProblem};
 use crate::ot::kernel::cloud::Cloud;

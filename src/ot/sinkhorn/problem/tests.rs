@@ -1,11 +1,11 @@
-//! Sweeps against dense sums.
+//! Sweeps compared with dense sums.
 
 use super::*;
 use crate::ot::points::Points;
 use crate::rng::Stream;
 use crate::simd::real::{cast, widen};
 
-/// A normal cloud with different weights, every `zeros`-th of them 0.
+/// A normal cloud with different weights, of which every `zeros`-th is 0.
 pub(crate) fn cloud<T: Real>(seed: u64, n: usize, d: usize, zeros: usize, scale: f64) -> Cloud<T> {
     let mut s = Stream::new(seed, [n as u32, d as u32, 3]);
     let coords: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
@@ -16,7 +16,7 @@ pub(crate) fn cloud<T: Real>(seed: u64, n: usize, d: usize, zeros: usize, scale:
     cloud
 }
 
-/// What a sweep at β must find, densely and in f64.
+/// The exact result of a sweep at β, computed densely in f64.
 pub(crate) struct Dense {
     pub delta: Vec<f64>,
     pub residual: Vec<f64>,
@@ -54,7 +54,7 @@ fn sweeps<T: Real>(n: usize, m: usize, d: usize, bound: f64) {
     // Distances of up to about 100.
     let (x, y) = (cloud::<T>(1, n, d, 4, 1.5), cloud::<T>(2, m, d, 6, 1.5));
     for isa in Isa::available() {
-        // Stored, computed anew, streamed.
+        // Stored, recomputed, streamed.
         for memory in [1 << 24, 1, 0] {
             let pair = Pair { isa, x: &x, y: &y };
             let what = |kind: &str| format!("{kind} of {isa:?} {memory} {} {n} {m} {d}", T::NAME);
@@ -75,7 +75,7 @@ fn sweeps<T: Real>(n: usize, m: usize, d: usize, bound: f64) {
             problem.rows(pair, &beta, &mut means);
             close(&what("δ alone"), &problem.df[..n], &exact.delta, bound);
             close(&what("mean"), &means, &exact.means, 10.0 * bound);
-            // Absorbed, it is the same plan.
+            // The plan is the same after absorption.
             let (a, b) = problem.dual_sums(pair, &beta);
             problem.absorb(pair, &mut beta);
             problem.build(pair);
@@ -99,7 +99,7 @@ fn stored_and_streamed_sweeps_against_the_dense_one() {
     }
 }
 
-/// A row whose tiles were dropped, or clamped, or nearly so, is noticed; one log-domain iteration heals.
+/// A row whose tiles were omitted, or clamped, or nearly so, is detected. One log-domain iteration repairs it.
 #[test]
 fn rows_out_of_reach_are_noticed() {
     let (x, y) = (cloud::<f32>(3, 40, 3, 100, 2.0), cloud::<f32>(4, 50, 3, 100, 2.0));
@@ -110,7 +110,7 @@ fn rows_out_of_reach_are_noticed() {
     let f = problem.f.clone();
     let (beta, mut r) = (vec![0.0; y.padded()], vec![0.0; y.padded()]);
     let all = 2.0 * f64::from(x.weights[7]);
-    // Twice the mass that is unsure, at least and at most.
+    // Lower and upper bounds of the truncation bound.
     for (off, underflowed, needs_rebuild, least, most) in [
         (0.0, false, false, 0.0, 1e-7),
         (-7.0, false, false, 0.0, 1e-6),
@@ -135,8 +135,8 @@ fn rows_out_of_reach_are_noticed() {
     assert!(!problem.is_finite(pair));
 }
 
-/// What was dropped is at most what the sweep says: a kernel that is built, and then scaled up to the limit, against the
-/// dense one.
+/// The mass of the omitted tiles is at most half the truncation bound: a kernel that is built and then scaled up to
+/// the limit, compared with the dense kernel.
 #[test]
 fn dropped_mass_is_bounded() {
     let (x, y) = (cloud::<f64>(6, 200, 3, 100, 6.0), cloud::<f64>(7, 190, 3, 100, 6.0));
@@ -153,7 +153,7 @@ fn dropped_mass_is_bounded() {
         beta.iter_mut().zip(&y.weights).filter(|(_, b)| **b == 0.0).for_each(|(v, _)| *v = 0.0);
         let sweep = problem.sweep(pair, &beta, &mut r);
         let exact = dense(pair, &problem.f, &problem.g, &beta);
-        // Rows of the dense plan are exact; in the tiles they lack what was dropped.
+        // Rows of the dense plan are exact; the tiles lack the omitted mass.
         let missing: f64 = (0..x.n).map(|i| x.weights[i] * (1.0 - (exact.delta[i] - problem.df[i]).exp2())).sum();
         assert!(missing.abs() <= 0.5 * sweep.truncation_bound + 1e-12, "{missing} {sweep:?}");
         bounded += usize::from(!sweep.needs_rebuild);
@@ -162,7 +162,8 @@ fn dropped_mass_is_bounded() {
     assert!(bounded > 10 && needs_rebuild > 10, "{bounded} {needs_rebuild}");
 }
 
-/// Few lost rows and columns get what exact updates in the log domain give, and nothing else moves; too many are refused.
+/// A few underflowed rows and columns get exact updates in the log domain, and nothing else changes. Too many are
+/// refused.
 #[test]
 fn few_lost_rows_and_columns_are_rescued() {
     let (x, y) = (cloud::<f64>(3, 40, 3, 100, 2.0), cloud::<f64>(4, 50, 3, 100, 2.0));
@@ -194,15 +195,15 @@ fn few_lost_rows_and_columns_are_rescued() {
             assert!(before == (problem.f.clone(), problem.g.clone()) && beta == zero);
             continue;
         }
-        // Of the columns that were not lost G is as before.
+        // G does not change in the columns that did not underflow.
         let kept = |j: usize| !columns.contains(&j);
         assert!((0..y.n).filter(|&j| kept(j)).all(|j| problem.g[j] == g[j]));
-        // Rows, lost or not, are those of a dense softmin over G as it was.
+        // All rows are those of a dense softmin over G before the recovery.
         let rows_exact = dense(pair, &f, &before.1, &zero).delta;
         for i in 0..x.n {
             assert!((problem.f[i] - f[i] - rows_exact[i]).abs() < 1e-9, "row {i}");
         }
-        // And the lost columns those over the new rows.
+        // The recovered columns are those of a dense softmin over the new rows.
         for &j in &columns {
             let column: f64 = (0..x.n)
                 .map(|i| {
@@ -212,7 +213,7 @@ fn few_lost_rows_and_columns_are_rescued() {
                 .sum();
             assert!((column - 1.0).abs() < 1e-9, "column {j}: {column}");
         }
-        // The kernel has been told.
+        // The kernel was updated.
         let sweep = problem.sweep(pair, &beta, &mut r);
         assert!(!sweep.underflowed && sweep.truncation_bound < 1e-15);
         let again = (problem.df.clone(), r.clone());
@@ -223,7 +224,7 @@ fn few_lost_rows_and_columns_are_rescued() {
     }
 }
 
-/// With one point on a side the plan is a ⊗ b, whatever is asked of it.
+/// With one point on a side the plan is a ⊗ b, for every storage.
 #[test]
 fn one_point_on_a_side() {
     for (n, m) in [(1, 1), (1, 17), (15, 1)] {

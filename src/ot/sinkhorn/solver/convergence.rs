@@ -1,4 +1,4 @@
-//! What a solve makes of its errors: that it gets nowhere, or that rounding alone is left.
+//! Decisions from the sequence of errors: the solve stagnates, or only rounding errors are left.
 
 use crate::ot::settings::Report;
 use crate::ot::sinkhorn::problem::Pair;
@@ -11,35 +11,35 @@ pub(crate) struct Stop {
     pub max_iterations: usize,
 }
 
-/// Iterations within which the error must halve, else a solve gets nowhere. Solves of shapes at 0.01 and 0.005 E|y − y'|² never
-/// wait that long.
+/// Number of iterations within which the error must halve; otherwise the solve stagnates. Solves of shapes at 0.01
+/// and 0.005 E|y − y'|² always halve their error within it.
 const PATIENCE: usize = 32;
-/// Unless the error is below this share of a point's mass: then every point has found its place, and the rest is as a rule a matter
-/// of rates.
+/// Exception: the error is below this share of a point's mass. Then every point is matched, and the remaining time is
+/// usually a matter of the convergence rate.
 pub(crate) const SETTLED_SHARE: f64 = 0.25;
-/// And even then it gets nowhere after so many iterations more: masses that leak between points that have found their places go
-/// down as 1/k, where mixing has nothing to fit.
+/// With the exception, the solve stagnates after this number of further iterations. Mass that moves between matched
+/// points through small entries decreases as 1/k, and mixing has nothing to fit.
 const EXTRA_PATIENCE: usize = 128;
-/// Iterations that must be left for annealing.
+/// Number of iterations that must be left for annealing.
 const MIN_ITERATIONS_LEFT: usize = 64;
-/// Iterations after which an error that has not fallen by a tenth does not fall any more.
+/// Number of iterations within which the error must fall by a tenth; otherwise it has reached its floor.
 const ROUNDING_WINDOW: usize = 64;
 
-/// Notices a solve that gets nowhere.
+/// Detects a solve that stagnates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StallDetector {
     least: f64,
     due: usize,
     patience: usize,
     noticed: f64,
-    /// Something else must be tried.
+    /// The solve was stopped because of stagnation.
     pub gave_up: bool,
-    /// Steps may be lengthened: the problem is known to be hard.
+    /// Steps can be lengthened, because the problem is known to be hard.
     pub lengthens: bool,
 }
 
 impl StallDetector {
-    /// Of a start that may be no good.
+    /// For a start that can be bad.
     pub fn new<T: Real>(pair: Pair<'_, T>) -> Self {
         StallDetector {
             due: PATIENCE,
@@ -49,7 +49,7 @@ impl StallDetector {
         }
     }
 
-    /// Of a solve that goes on to its end in any case.
+    /// Never reports stagnation.
     pub fn off() -> Self {
         StallDetector {
             least: f64::INFINITY,
@@ -61,17 +61,17 @@ impl StallDetector {
         }
     }
 
-    /// Of a problem of which a plain solve has got nowhere.
+    /// For a problem in which a plain solve stagnated. Never reports stagnation.
     pub fn hard() -> Self {
         StallDetector { lengthens: true, ..StallDetector::off() }
     }
 
-    /// Of the last solve of an annealed problem, where something else can be done.
+    /// For the last solve of an annealed problem, if Newton steps can follow.
     pub fn last() -> Self {
         StallDetector { due: EXTRA_PATIENCE, patience: EXTRA_PATIENCE, ..StallDetector::hard() }
     }
 
-    /// After an iteration: it is time for something else.
+    /// To be called after each iteration. True if the solve stagnates.
     pub fn stalled(&mut self, report: &Report, stop: Stop) -> bool {
         if self.due == usize::MAX {
             return false;
@@ -86,12 +86,12 @@ impl StallDetector {
     }
 }
 
-/// Of a point of the larger cloud, if all have the same.
+/// Mass of a point of the larger cloud with equal weights.
 pub(crate) fn point_mass<T: Real>(pair: Pair<'_, T>) -> f64 {
     1.0 / pair.x.n.max(pair.y.n) as f64
 }
 
-/// Notices an error that does not fall any more.
+/// Detects an error that no longer falls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundingFloor {
     least: f64,
@@ -103,7 +103,7 @@ impl RoundingFloor {
         RoundingFloor { least: f64::INFINITY, since: 0 }
     }
 
-    /// After an iteration: the error has long been where it is, and this is no more than `rounding` explains.
+    /// To be called after each iteration. True if the error no longer falls and is at most `rounding`.
     pub fn reached(&mut self, report: &Report, rounding: impl FnOnce() -> f64) -> bool {
         if report.marginal_error < 0.9 * self.least {
             (self.least, self.since) = (report.marginal_error, report.iterations);

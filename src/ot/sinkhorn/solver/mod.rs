@@ -1,4 +1,17 @@
-//! The solves of a Sinkhorn divergence: the loop, its start, the symmetric problem.
+//! The Sinkhorn iteration for OT_ε(x, y) and for the symmetric problem OT_ε(x, x).
+//!
+//! The plan is `P_ij = a_i b_j K_ij 2^(δ_i + β_j)` with the absorbed kernel `K_ij = 2^(F_i + G_j − |x_i − y_j|²)`
+//! (stabilised scaling with absorption and truncation: Schmitzer 2019, "Stabilized sparse scaling algorithms for
+//! entropy regularized transport problems").
+//!
+//! 1. Start from the potentials of a coarser problem, from given potentials, or from one iteration in the log domain.
+//! 2. Sweep: `δ_i = −log₂ Σ_j K_ij b_j 2^β_j` (rows exact), then `r_j = −log₂ Σ_i a_i K_ij 2^δ_i − β_j`.
+//! 3. Stop if the marginal error `Σ_j b_j |2^(−r_j) − 1|` plus the truncation bound is at most the tolerance.
+//! 4. If a row or a column underflowed, recover it in the log domain. Otherwise update β by Anderson mixing.
+//! 5. Absorb δ and β into F and G and rebuild the kernel if |β| exceeds 24 or the truncation bound is too large.
+//! 6. If the error stagnates, anneal ε (epsilon scaling, Schmitzer 2019), and for small clouds end with Newton steps.
+//!
+//! The symmetric problem uses the heavy ball (Polyak 1964), which reduces its error by a factor of 0.17 per step.
 
 use self::annealing::Annealing;
 pub(crate) use self::convergence::Stop;
@@ -14,24 +27,25 @@ use crate::ot::settings::Report;
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// Points below which a cloud has no coarser one.
+/// Clouds with fewer points have no coarse cloud.
 const MIN_COARSENED_POINTS: usize = 128;
-/// How often lost rows are rescued one by one in a solve.
+/// Number of times per solve that underflowed rows and columns are recovered individually.
 const MAX_RECOVERIES: usize = 2;
-/// |β| beyond this is absorbed: the range of the scaling is not for it.
+/// β is absorbed if an entry exceeds this absolute value, so that 2^β stays within the range of the precision.
 const MAX_SCALING: f64 = 24.0;
-/// ε of the coarse problem relative to the fine one, and how well it is solved.
+/// ε of the coarse problem relative to that of the fine problem, and the accuracy of its solution.
 const COARSE_EPSILON: f64 = 1.5;
 const COARSE_STOP: Stop = Stop { tolerance: 1e-2, max_iterations: 200 };
-/// Share of the variance that coarse clouds must keep, else what they start is lost all the same. Of 1024 points of a normal law
-/// they keep 0.2 in 64 dimensions, 0.4 in 16, 0.55 in 10; of points near a surface 0.98.
+/// Share of the variance that the coarse clouds must keep. With less, their potentials are not a useful start. For
+/// 1024 points of a normal law the share is 0.2 in 64 dimensions, 0.4 in 16 and 0.55 in 10; for points near a surface
+/// it is 0.98.
 const MIN_KEPT_VARIANCE: f64 = 0.5;
 
-/// The heavy ball for eigenvalues in [1, 2]: 4/(1 + √2)² and ((√2 − 1)/(√2 + 1))².
+/// Step and momentum of the heavy ball for eigenvalues in [1, 2]: 4/(1 + √2)² and ((√2 − 1)/(√2 + 1))².
 const HEAVY_BALL_STEP: f64 = 0.6862915010152396;
 const HEAVY_BALL_MOMENTUM: f64 = 0.0294372515228594;
 
-/// A solve of OT_ε(x, y) with everything that it keeps between calls.
+/// A solver of OT_ε(x, y) or OT_ε(x, x), with the memory that it keeps between calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SinkhornSolver<T> {
     pub problem: SinkhornProblem<T>,
@@ -41,7 +55,7 @@ pub(crate) struct SinkhornSolver<T> {
     coarse: Option<Box<Coarse<T>>>,
     annealing: Annealing<T>,
     newton: Option<Box<Newton>>,
-    /// Ends a solve before its time; what it reports then means nothing.
+    /// Ends a solve early. The report is then meaningless.
     pub cancel: Cancel,
 }
 
@@ -50,13 +64,13 @@ struct Coarse<T> {
     x: Cloud<T>,
     y: Cloud<T>,
     solve: SinkhornSolver<T>,
-    /// Points and dimension for which there is memory.
+    /// Numbers of points and dimension for which memory is allocated.
     seen: (usize, usize, usize),
 }
 
 impl<T: Real> SinkhornSolver<T> {
-    /// From potentials of a coarser problem, or from nothing, to the tolerance; where this leads nowhere, by annealing. Rows end
-    /// exact. `memory` bytes may go to the stored kernel.
+    /// Solves from the potentials of a coarser problem, or from one log-domain iteration, to the tolerance. If the
+    /// error stagnates, it anneals. The rows are exact at the end. The stored kernel can take `memory` bytes.
     pub fn cross(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop) -> Report {
         self.problem.set(pair, memory, Kind::Cross);
         if !(pair.x.n.min(pair.y.n) >= MIN_COARSENED_POINTS && self.start_coarse(pair, memory)) {
@@ -65,7 +79,8 @@ impl<T: Real> SinkhornSolver<T> {
         self.watched(pair, memory, stop)
     }
 
-    /// Starts at the potentials of a coarser problem. False, and nothing done, for clouds of which it keeps too little.
+    /// Starts at the potentials of a coarser problem. False, without a change, if the coarse clouds keep too little
+    /// of the variance.
     fn start_coarse(&mut self, pair: Pair<'_, T>, memory: usize) -> bool {
         let Pair { isa, x, y } = pair;
         let coarse = &mut **self.coarse.get_or_insert_default();
@@ -78,7 +93,7 @@ impl<T: Real> SinkhornSolver<T> {
         if x.d >= MIN_CACHED_DIM
             && COARSE_EPSILON * spread(coarse_pair.x, coarse_pair.y) < MIN_KEPT_VARIANCE * spread(x, y)
         {
-            // The next clouds of these sizes may need the memory, and then there is no allocating it.
+            // Allocates now: a later problem of these sizes can use the coarse clouds, and solves must not allocate.
             if coarse.seen != (x.n, y.n, x.d) {
                 coarse.solve.cross(coarse_pair, memory, Stop { tolerance: 0.0, max_iterations: 2 });
                 coarse.seen = (x.n, y.n, x.d);
@@ -89,7 +104,7 @@ impl<T: Real> SinkhornSolver<T> {
         coarse.seen = (x.n, y.n, x.d);
         let SinkhornSolver { problem, beta, .. } = &mut coarse.solve;
         problem.absorb(coarse_pair, beta);
-        // Read with the coarse clouds in the fine problem's scale.
+        // The potentials are evaluated with the coarse clouds in the scale of the fine problem.
         coarse.x.set_coarse(x, 1.0);
         coarse.y.set_coarse(y, 1.0);
         let coarse_pair = Pair { isa, x: &coarse.x, y: &coarse.y };
@@ -97,15 +112,15 @@ impl<T: Real> SinkhornSolver<T> {
         true
     }
 
-    /// From the potentials g (input order) times `unit`.
+    /// Solves from the potentials g times `unit`, with g in the order of the input (warm start).
     pub fn warm(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, g: &[T], unit: f64) -> Report {
         self.problem.set(pair, memory, Kind::Cross);
         self.problem.start_at(pair, |p| T::from_f64(g[pair.y.order[p] as usize].to_f64() * unit));
         self.watched(pair, memory, stop)
     }
 
-    /// On from the end of the last solve of this pair to a lower tolerance, or from the potentials of a problem between clouds `near`
-    /// these, with nothing on top of them.
+    /// Continues the last solve of this pair to a lower tolerance. With `near` it starts at the absorbed potentials
+    /// of that problem instead.
     pub fn refine(
         &mut self,
         pair: Pair<'_, T>,
@@ -119,9 +134,9 @@ impl<T: Real> SinkhornSolver<T> {
         self.iterate(pair, stop, &mut StallDetector::off())
     }
 
-    /// From where the problem stands to the tolerance, or if that leads nowhere from a large ε down.
+    /// Iterates from the current potentials. If the error stagnates, it anneals.
     fn watched(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop) -> Report {
-        // A later solve may need the memory, and then there is no allocating it.
+        // Allocates now: a later solve of this size can need the memory, and solves must not allocate.
         self.annealing.reserve(pair);
         let mut watch = StallDetector::new(pair);
         let report = self.iterate(pair, stop, &mut watch);
@@ -160,7 +175,7 @@ impl<T: Real> SinkhornSolver<T> {
             }
             if report.iterations >= stop.max_iterations {
                 if sweep.underflowed {
-                    // Rows end exact all the same.
+                    // Rows are exact at the end in this case too.
                     problem.absorb(pair, beta);
                     problem.relax(pair);
                     problem.build(pair);
@@ -170,8 +185,9 @@ impl<T: Real> SinkhornSolver<T> {
                 return report;
             }
             if sweep.underflowed {
-                // Some rows or columns are out of the tiles' reach: exact updates in the log domain, of these alone if
-                // they are few and this is no habit, else of all.
+                // Some rows or columns underflowed in the tiles. They get exact updates in the log domain:
+                // individually if they are few and this did not happen often in this solve, otherwise all rows and
+                // columns together.
                 recoveries += 1;
                 if recoveries > MAX_RECOVERIES || !problem.recover(pair, beta, r) {
                     problem.absorb(pair, beta);
@@ -184,7 +200,7 @@ impl<T: Real> SinkhornSolver<T> {
             anderson.step(pair.isa, &pair.y.weights, beta, r, sweep.error, sweep.dual);
             let span = beta.iter().fold(0.0, |a: f64, v| a.max(v.to_f64().abs()));
             debug_assert!(span <= MAX_SCALING_STEP);
-            // Tiles were dropped for β and δ near 0.
+            // Tiles were omitted under the assumption that β and δ are near 0.
             if sweep.needs_rebuild || span > MAX_SCALING {
                 anderson.absorbed(beta);
                 problem.absorb(pair, beta);
@@ -193,11 +209,12 @@ impl<T: Real> SinkhornSolver<T> {
         }
     }
 
-    /// The symmetric problem OT_ε(x, x), a fixed point of β ↦ −log₂ K (a 2^β), from potentials in the order of the input or from 0.
+    /// The symmetric problem OT_ε(x, x), from potentials in the order of the input or from 0: a fixed point of β ↦
+    /// −log₂ K (a 2^β).
     ///
-    /// The kernel is positive definite, so that the eigenvalues of I minus the derivative lie in [1, 2]. Polyak's heavy ball for that
-    /// interval reduces the error to 0.17 in an iteration. The first step is to the mean of β and its image, which solves a problem of
-    /// points far apart.
+    /// The kernel is positive definite, so the eigenvalues of I minus the derivative of this map lie in [1, 2]. The
+    /// heavy ball (Polyak 1964) for this interval reduces the error by a factor of 0.17 per iteration. The first step
+    /// goes to the mean of β and its image, which is the solution if all points are far apart.
     pub fn symmetric(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, start: Option<&[T]>) -> Report {
         self.problem.set(pair, memory, Kind::Symmetric);
         if let Some(potential) = start {
@@ -214,7 +231,7 @@ impl<T: Real> SinkhornSolver<T> {
         self.iterate_symmetric(pair, stop)
     }
 
-    /// Nothing on top of the potentials, the same plan.
+    /// Absorbs β and rebuilds the kernel; the plan does not change.
     pub fn settle(&mut self, pair: Pair<'_, T>) {
         self.problem.absorb_both(pair, &mut self.beta);
         self.problem.build(pair);

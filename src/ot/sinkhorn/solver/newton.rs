@@ -1,15 +1,17 @@
-//! Newton steps on the dual, for few points whose masses leak: at a small ε a plan is nearly a tree, and what must still move from one
-//! branch to another passes through entries of 1e-4 and less, of which a Sinkhorn iteration moves one such share at a time.
+//! Newton steps on the dual, for small clouds and small ε. The plan is then nearly a tree, and the mass that must
+//! still move from one branch to another passes through entries of 1e-4 and less. A Sinkhorn iteration moves only
+//! such a share of it.
 //!
-//! With the rows exact the dual is a concave function of G alone, in units of ε ln 2
+//! With the rows exact the dual is a concave function of G only, in units of ε ln 2
 //!
 //! ```text
 //! D(G) = Σ_i a_i F_i(G) + Σ_j b_j G_j,    ∂D = b − s,    −∂²D = ln 2 (diag(s) − Pᵀ diag(1/a) P),
 //! ```
 //!
-//! s the column sums of P. A step solves `ln 2 ((1 + μ) diag(s) − Pᵀ diag(1/a) P) Δ = b − s` by Cholesky and is halved until D rises
-//! enough (Armijo); μ grows where it had to be halved, and falls where it had not. All of it is in f64. The undamped step is that of
-//! Brauer, Clason, Lorenz and Wirth, "A Sinkhorn–Newton method for entropic optimal transport" (2017).
+//! with s the column sums of P. A step solves `ln 2 ((1 + μ) diag(s) − Pᵀ diag(1/a) P) Δ = b − s` by Cholesky and is
+//! halved until D rises enough (Armijo). The damping μ increases if the step was halved and decreases if it was not.
+//! All of this is in f64. The undamped step is that of Brauer, Clason, Lorenz and Wirth, "A Sinkhorn–Newton method
+//! for entropic optimal transport" (2017).
 
 use super::convergence::Stop;
 use crate::cancel::Cancel;
@@ -17,28 +19,28 @@ use crate::ot::sinkhorn::problem::Pair;
 use crate::simd::real::Real;
 use std::f64::consts::LN_2;
 
-/// Most points on either side: a step factorises a matrix of as many columns.
+/// Largest number of points on either side. A step factorises a matrix of order m.
 const MAX_POINTS: usize = 512;
-/// Entries below this share of a row are no part of the curvature.
+/// Entries below this share of their row are omitted from the Hessian.
 const NEGLIGIBLE_SHARE: f64 = 1e-17;
-/// The largest change of a potential in a first step, in bits. Parts of a plan that do not see each other may be thousands apart: it is
-/// raised where a step was good.
+/// Largest change of a potential in the first step, in bits. It increases after good steps, because the potentials of
+/// parts of a plan that are not connected can differ by thousands.
 const MAX_FIRST_CHANGE: f64 = 64.0;
-/// Share of the rise that the slope promises which a step must bring.
+/// Share of the predicted increase that a step must achieve.
 const ARMIJO: f64 = 1e-4;
-/// A step that had to be shortened to this leads nowhere.
+/// A step that is shortened to this length is rejected.
 const MIN_STEP: f64 = 1e-3;
 const MIN_DAMPING: f64 = 1e-12;
 const FIRST_DAMPING: f64 = 1e-9;
 const MAX_DAMPING: f64 = 1e3;
 
-/// Memory of the steps, found when they are first needed. Vectors of length m, but for the costs, the plan and the matrix.
+/// Memory of the steps, allocated at first use. Vectors have length m, except the costs, the plan and the matrix.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Newton {
-    /// |x_i − y_j|² and P, row after row.
+    /// |x_i − y_j|² and P, row-major.
     costs: Vec<f64>,
     plan: Vec<f64>,
-    /// Curvature, and its factor.
+    /// The Hessian, then its Cholesky factor.
     matrix: Vec<f64>,
     a: Vec<f64>,
     b: Vec<f64>,
@@ -58,8 +60,8 @@ impl Newton {
         pair.x.n.max(pair.y.n) <= MAX_POINTS
     }
 
-    /// From G to where the error is within the tolerance, or no step leads on. The number of evaluations of the dual, each of which
-    /// costs what an iteration does.
+    /// Iterates from G until the error is within the tolerance or no step is accepted. Returns the number of
+    /// evaluations of the dual, each of which costs as much as an iteration.
     pub fn run<T: Real>(&mut self, pair: Pair<'_, T>, g: &[T], stop: Stop, cancel: &Cancel) -> usize {
         let m = pair.y.n;
         self.set(pair, g);
@@ -78,7 +80,7 @@ impl Newton {
             let first = (reach / longest).min(1.0);
             let mut length = first;
             self.last.clone_from(&self.g);
-            // Where the value has no digits left the error decides.
+            // Within the rounding error of the value, the marginal error decides.
             let rounding = 4.0 * f64::EPSILON * value.abs();
             let found = loop {
                 if spent >= stop.max_iterations || cancel.is_cancelled() {
@@ -105,7 +107,7 @@ impl Newton {
                 reach = if length == first { reach.max(4.0 * far) } else { far.max(MAX_FIRST_CHANGE) };
                 damping = if length == first { (damping / 10.0).max(MIN_DAMPING) } else { 4.0 * damping };
             } else {
-                // The plan of the last good point, for its curvature.
+                // The plan at the last good point is needed for the Hessian.
                 self.g.clone_from(&self.last);
                 (value, error) = self.evaluate();
                 spent += 1;
@@ -137,7 +139,7 @@ impl Newton {
         self.heavy.reserve(m);
     }
 
-    /// The dual value and the error of the columns at G; writes the plan and the slope.
+    /// The dual value and the column error at G. Writes the plan and the slope.
     fn evaluate(&mut self) -> (f64, f64) {
         let m = self.b.len();
         let Newton { costs, plan, a, b, logs, slope, g, .. } = self;
@@ -157,13 +159,14 @@ impl Newton {
         (value, slope.iter().map(|s| s.abs()).sum())
     }
 
-    /// Lower half of the damped curvature over ln 2 at the last point, and its factor in its place. False if it is not positive.
+    /// Writes the lower half of the damped Hessian over ln 2 at the last point and replaces it by its Cholesky
+    /// factor. False if it is not positive definite.
     fn factor(&mut self, damping: f64) -> bool {
         let m = self.b.len();
         let Newton { plan, matrix, a, b, slope, heavy, .. } = self;
         matrix.fill(0.0);
         for (j, (b, slope)) in b.iter().zip(&*slope).enumerate() {
-            // A column without mass has nothing to say.
+            // A column without mass is decoupled.
             matrix[j * m + j] = if b - slope > 0.0 { (1.0 + damping) * (b - slope) } else { 1.0 };
         }
         for (row, &a) in plan.chunks_exact(m).zip(&*a) {
@@ -178,7 +181,7 @@ impl Newton {
     }
 }
 
-/// L of A = L Lᵀ in the place of the lower half of A.
+/// Cholesky: replaces the lower half of A by L with A = L Lᵀ. False if A is not positive definite.
 fn cholesky(a: &mut [f64], m: usize) -> bool {
     for i in 0..m {
         let (above, row) = a.split_at_mut(i * m);
@@ -215,21 +218,21 @@ mod tests {
     use crate::ot::sinkhorn::problem::tests::cloud;
     use crate::simd::Isa;
 
-    /// Slope and curvature against differences of value and slope: their errors fall as h².
+    /// Slope and Hessian compared with differences of value and slope, whose errors fall as h².
     #[test]
     fn derivatives() {
         let (x, y) = (cloud::<f64>(3, 17, 2, 5, 1.0), cloud::<f64>(4, 23, 2, 6, 1.0));
         let pair = Pair { isa: Isa::best(), x: &x, y: &y };
         let m = y.n;
         let start: Vec<f64> = (0..m).map(|j| 0.3 * (j as f64).sin()).collect();
-        // Columns without mass have no say.
+        // Columns without mass do not matter.
         let along: Vec<f64> = (0..m).map(|j| if y.weights[j] > 0.0 { (1.7 * j as f64).cos() } else { 0.0 }).collect();
         let mut newton = Newton::default();
         newton.set(pair, &start);
         let (value, error) = newton.evaluate();
         let slope = newton.slope.clone();
         assert!((slope.iter().map(|s| s.abs()).sum::<f64>() - error).abs() < 1e-15 && error > 0.1);
-        // Without damping it is singular: a constant on top of G changes nothing.
+        // Without damping the Hessian is singular: a constant added to G changes nothing.
         assert!(newton.factor(1e-6));
         // L Lᵀ u.
         let l = |i: usize, j: usize| if j <= i { newton.matrix[i * m + j] } else { 0.0 };
@@ -245,7 +248,7 @@ mod tests {
         let ((a, b), (c, d)) = (rest(1e-2), rest(1e-3));
         let order = |a: f64, c: f64| (a / c).log10();
         assert!((order(a, c) - 2.0).abs() < 0.05 && (order(b, d) - 2.0).abs() < 0.05, "{a} {b} {c} {d}");
-        // And a step solves with the factor.
+        // A step solves with the factor.
         let mut step = curved.clone();
         solve(&newton.matrix, m, &mut step);
         assert!(step.iter().zip(&along).all(|(s, u)| (s / LN_2 - u).abs() < 1e-5), "{step:?}");

@@ -10,7 +10,7 @@ fn pair<'a, T>(x: &'a Cloud<T>, y: &'a Cloud<T>) -> Pair<'a, T> {
     Pair { isa: Isa::best(), x, y }
 }
 
-/// The reported error is that of the plan, densely, wherever the solve stops; so are the rows.
+/// The reported error is the exact error of the plan at whatever iteration the solve stops, and the rows are exact.
 #[test]
 fn reports_are_true() {
     let (x, y) = (cloud::<f64>(5, 90, 3, 7, 3.0), cloud::<f64>(6, 70, 3, 9, 3.0));
@@ -29,7 +29,7 @@ fn reports_are_true() {
     }
 }
 
-/// Squares beyond the range are found out in the first iteration, whatever the storage.
+/// Squared distances beyond the range are detected in the first iteration, for every storage.
 #[test]
 fn overflow_ends_a_solve() {
     for d in [2, 9, 40] {
@@ -42,7 +42,7 @@ fn overflow_ends_a_solve() {
     }
 }
 
-/// Started at its solution a solve ends in its first iteration; the start is given in the order of the input.
+/// A solve that starts at its solution ends in its first iteration. The start is given in the order of the input.
 #[test]
 fn warm_start_at_the_solution() {
     let (x, y) = (cloud::<f64>(7, 60, 2, 100, 3.0), cloud::<f64>(8, 45, 2, 100, 3.0));
@@ -60,7 +60,7 @@ fn warm_start_at_the_solution() {
     }
 }
 
-/// The symmetric iteration halves the error, at least, each time.
+/// The symmetric iteration at least halves the error in each iteration.
 #[test]
 fn symmetric_rate() {
     for (n, scale) in [(1, 1.0), (17, 0.5), (60, 1.0), (130, 3.0), (130, 30.0)] {
@@ -76,8 +76,8 @@ fn symmetric_rate() {
     }
 }
 
-/// Points far apart: potentials rise by half of log₂ n, and what tiles were dropped for potentials 0 may hold would be more than
-/// the tolerance. They are built anew.
+/// Points far apart: the potentials rise by ½ log₂ n, and the truncation bound of the tiles omitted at potentials 0
+/// exceeds the tolerance. The tiles are rebuilt.
 #[test]
 fn symmetric_problems_heal_what_was_dropped() {
     let n = 1000;
@@ -91,11 +91,12 @@ fn symmetric_problems_heal_what_was_dropped() {
     for (g, beta) in solve.problem.g[..n].iter().zip(&solve.beta) {
         assert!((f64::from(g + beta) - 0.5 * (n as f64).log2()).abs() < 1e-5, "{g} {beta}");
     }
-    // It was done: all stands in G.
+    // The tiles were rebuilt: all of the potential is in G.
     assert!(solve.beta.iter().all(|b| b.abs() < 1e-3));
 }
 
-/// Leaves of a shapeless cloud in many dimensions are as wide as the cloud; those of a surface, or in space, are not.
+/// The leaves of an isotropic cloud in many dimensions are as wide as the cloud. Those of a surface, or in three
+/// dimensions, are not.
 #[test]
 fn coarse_starts_where_clouds_have_a_shape() {
     let surface = |seed: u32| {
@@ -119,7 +120,7 @@ fn coarse_starts_where_clouds_have_a_shape() {
     assert!(!starts(&cloud(14, 256, 64, 100, 1.0), &cloud(15, 256, 64, 100, 1.0)));
 }
 
-/// A solve keeps its memory from one problem to the next, larger or smaller, and nothing else.
+/// A solver reuses its memory for larger and smaller problems, and nothing else carries over.
 #[test]
 fn reused_memory_leaves_no_trace() {
     let stop = Stop { tolerance: 1e-4, max_iterations: 40 };

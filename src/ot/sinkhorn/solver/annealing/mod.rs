@@ -1,5 +1,6 @@
-//! Annealing, for problems whose solution a plain start does not reach: ε falls in steps from where all points see each other.
-//! At a small ε an iteration moves potentials by about ε, however far they have to go; at a large one they go far.
+//! Annealing (epsilon scaling, Schmitzer 2019) for problems that a plain start does not solve. ε is reduced in steps
+//! from a value at which all entries of the kernel matter. An iteration changes potentials by about ε, so the large
+//! changes are made at large ε.
 
 use super::convergence::{SETTLED_SHARE, StallDetector, point_mass};
 use super::newton::Newton;
@@ -12,30 +13,33 @@ use crate::ot::sinkhorn::problem::Pair;
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// ε falls by about this factor at a time. 2 takes a little more time, 4 and 8 as much and leave harder problems behind.
+/// ε is reduced by about this factor per step. Factor 2 takes slightly more time. Factors 4 and 8 take as much time
+/// as 3 and leave harder problems.
 const EPSILON_FACTOR: f64 = 3.0;
-/// It begins where the mean exponent, or in leaves of the coarse clouds the largest mean exponent, is no more than this.
+/// Annealing starts at the ε for which the mean exponent, or with coarse clouds the largest mean exponent within a
+/// leaf, is at most this.
 const START_EXPONENT: f64 = 4.0;
-/// Iterations at each ε.
+/// Largest number of iterations per ε.
 const MAX_ITERATIONS_PER_EPSILON: usize = 200;
 
-/// Between two ε a solve must be good enough that no point is left behind, whatever is asked of it in the end.
+/// Tolerance at the intermediate values of ε: every point must be near its place, whatever the tolerance of the
+/// problem.
 fn tolerance<T: Real>(pair: Pair<'_, T>) -> f64 {
     COARSE_STOP.tolerance.min(SETTLED_SHARE * point_mass(pair))
 }
 
-/// What annealing keeps beside the problem.
+/// Memory of the annealing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Annealing<T> {
     x: Cloud<T>,
     y: Cloud<T>,
-    /// G at the last ε and at the one before.
+    /// G at the last ε and at the previous one.
     last: Vec<T>,
     before: Vec<T>,
 }
 
 impl<T: Real> Annealing<T> {
-    /// Memory for annealing such a pair.
+    /// Allocates memory for annealing this pair.
     pub fn reserve(&mut self, pair: Pair<'_, T>) {
         self.x.reserve(pair.x);
         self.y.reserve(pair.y);
@@ -46,12 +50,12 @@ impl<T: Real> Annealing<T> {
 }
 
 impl<T: Real> SinkhornSolver<T> {
-    /// From a large ε down, after `spent` iterations that led nowhere.
+    /// Solves by annealing, after `spent` iterations without success.
     pub(crate) fn anneal(&mut self, pair: Pair<'_, T>, memory: usize, stop: Stop, mut spent: usize) -> Report {
         let mut annealing = std::mem::take(&mut self.annealing);
         let (highest, coarse) = self.highest(pair);
         let mut left = (highest.ln() / EPSILON_FACTOR.ln()).ceil() as usize;
-        // ε relative to that of the problem, and by what it falls.
+        // ε relative to that of the problem, and the factor of its reduction per step.
         let mut factor = highest;
         let step = if left > 0 { highest.powf(1.0 / left as f64) } else { 1.0 };
         let mut known = 0;
@@ -64,7 +68,7 @@ impl<T: Real> SinkhornSolver<T> {
             match known {
                 0 if coarse => self.start_annealed(rung, memory),
                 0 => self.problem.relax(rung),
-                // f(ε) is nearly linear from one ε to the next.
+                // The potential as a function of ε is nearly linear: extrapolate from the last two values.
                 _ => self.problem.start_at(rung, |p| {
                     let g = last[p].to_f64();
                     let change = if known > 1 { g - step * before[p].to_f64() } else { 0.0 };
@@ -98,11 +102,11 @@ impl<T: Real> SinkhornSolver<T> {
         report
     }
 
-    /// Newton steps from where the problem stands, and the iterations that are left.
+    /// Newton steps from the current potentials, then Sinkhorn iterations with what is left of the budget.
     fn newton(&mut self, pair: Pair<'_, T>, stop: Stop, spent: usize) -> Report {
         self.problem.absorb(pair, &mut self.beta);
         let newton = &mut **self.newton.get_or_insert_default();
-        // Rounding to T and the tiles take their part of the tolerance.
+        // Rounding to T and the omitted tiles use part of the tolerance.
         let steps = Stop { tolerance: 0.5 * stop.tolerance, max_iterations: (stop.max_iterations - spent) / 2 };
         let spent = spent + newton.run(pair, &self.problem.g, steps, &self.cancel);
         let g = &newton.g;
@@ -112,7 +116,7 @@ impl<T: Real> SinkhornSolver<T> {
         Report { iterations: spent + report.iterations, ..report }
     }
 
-    /// The largest ε, relative to that of the problem, and whether coarse clouds start it.
+    /// The largest ε relative to that of the problem, and whether the start comes from coarse clouds.
     fn highest(&mut self, pair: Pair<'_, T>) -> (f64, bool) {
         let Pair { isa, x, y } = pair;
         let spread = x.spread(isa) + y.spread(isa);
@@ -121,7 +125,8 @@ impl<T: Real> SinkhornSolver<T> {
             coarse.x.set_coarse(x, 1.0);
             coarse.y.set_coarse(y, 1.0);
             if x.d < MIN_CACHED_DIM || coarse.x.spread(isa) + coarse.y.spread(isa) > MIN_KEPT_VARIANCE * spread {
-                // What coarse clouds cannot tell apart: the widest leaf often has points of several clusters.
+                // Coarse clouds do not resolve distances within a leaf. The widest leaf often has points of several
+                // clusters.
                 let widest = x.widest_leaf(&coarse.x).max(y.widest_leaf(&coarse.y));
                 return ((widest / START_EXPONENT).max(1.0), true);
             }
@@ -129,7 +134,7 @@ impl<T: Real> SinkhornSolver<T> {
         ((pair.mean_exponent() / START_EXPONENT).max(1.0), false)
     }
 
-    /// Starts at the potentials of coarse clouds, which may be annealed themselves.
+    /// Starts at the potentials of coarse clouds, whose problem can be annealed itself.
     fn start_annealed(&mut self, pair: Pair<'_, T>, memory: usize) {
         let coarse = &mut **self.coarse.get_or_insert_default();
         let factor = (1.0 / COARSE_EPSILON).sqrt();

@@ -11,7 +11,7 @@ fn cloud<T: Real>(coords: &[f64], d: usize, epsilon: f64) -> Cloud<T> {
     cloud
 }
 
-/// Points of clusters along a line, `apart` from one to the next.
+/// Points of clusters on a line, at distance `apart` from each other.
 fn clusters(seed: u64, counts: &[usize], apart: f64, width: f64) -> Vec<f64> {
     let mut s = Stream::new(seed, [7, 7, 7]);
     let each = counts.iter().enumerate().flat_map(|(k, &n)| std::iter::repeat_n(k as f64 * apart, n));
@@ -31,7 +31,7 @@ fn unequal_clusters<T: Real>(epsilon: f64, bound: f64) {
         let mut solve = SinkhornSolver::default();
         let report = solve.cross(pair, memory, Stop { tolerance: 1e-3, max_iterations: 1000 });
         assert!(report.status == Status::Converged && report.iterations < 400, "{report:?}");
-        // A sixth of the mass goes from one cluster to the other: the points that are nearest, some 1000 − 2 away.
+        // A sixth of the mass moves to the other cluster: the nearest points, about 1000 − 2 away.
         let found = value(&solve, pair, epsilon);
         assert!((found / (1e6 / 6.0) - 1.0).abs() < bound, "{found}");
     }
@@ -44,7 +44,7 @@ fn clusters_far_apart_with_other_masses() {
     unequal_clusters::<f32>(0.05, 0.01);
 }
 
-/// In one dimension the sorted matching is optimal, whatever the cost of a start.
+/// In one dimension the sorted matching is optimal.
 #[test]
 fn small_epsilon_finds_the_matching() {
     for n in [40, 200, 600] {
