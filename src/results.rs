@@ -5,6 +5,7 @@ use crate::status::Status;
 
 /// The projection of a measure on one component.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Projection {
     /// The time nearest to the measure: an arc length in units of the data.
@@ -23,6 +24,7 @@ pub struct Projection {
 
 /// The treatment of a time outside the interval on which a component is a geodesic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OutsideInterval {
     /// Return [`Error::Time`].
     #[default]
@@ -58,6 +60,7 @@ pub(crate) fn numbered<C>(components: &[C], number: usize) -> Result<&C> {
 /// All errors are sampling errors: of the points of the measures, if these are a sample, and of the points of the
 /// component. They are 0 for Gaussians.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Share {
     /// Squared distance of the measures to the component, summed with their weights, after subtraction of the
@@ -91,6 +94,7 @@ impl Share {
 
 /// The shares of the variation of given measures that the components of a model explain.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Evaluation {
     /// Each component, with the share of all components up to it.

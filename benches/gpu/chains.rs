@@ -176,6 +176,7 @@ fn whole(
             Some(Event::Step { .. }) => steps += ms,
             Some(Event::Evaluated { .. }) => evaluations += ms,
             Some(Event::Finished { .. }) => end += ms,
+            Some(_) => {}
             None => break,
         }
     }

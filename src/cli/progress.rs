@@ -117,6 +117,7 @@ impl Progress {
                 }
             }
             Event::Finished { component } => bar.println(format!("component {component} finished")),
+            _ => {}
         }
     }
 
@@ -152,6 +153,7 @@ impl Progress {
             Event::Finished { component } => {
                 json!({ "event": "component", "component": component, "seconds": seconds })
             }
+            _ => return None,
         })
     }
 
@@ -196,6 +198,7 @@ impl Searches {
                 format!("searches {searches}, evaluations {evaluations}, cost {}", short(*cost)),
             ),
             gaussian::Event::Finished { component } => return bar.println(format!("component {component} finished")),
+            _ => return,
         };
         bar.set_prefix(prefix);
         bar.set_message(message);

@@ -26,6 +26,7 @@ use std::borrow::Cow;
 
 /// The unit of work that [`Fit::advance`] has done.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// A start of a component has been computed.
     Started {
@@ -95,6 +96,12 @@ pub(crate) fn start_name(start: Start) -> String {
     match start {
         Start::Tangent(j) => format!("tangent({j})"),
         Start::Random => "random".into(),
+    }
+}
+
+impl<T: Real> std::fmt::Debug for Fit<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fit").field("finished", &self.position.components.len()).finish_non_exhaustive()
     }
 }
 

@@ -69,6 +69,12 @@ impl<T: Real> Model<T> {
     }
 }
 
+impl<T> std::fmt::Debug for Projector<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Projector").finish_non_exhaustive()
+    }
+}
+
 impl<'a, T: Real> Projector<'a, T> {
     pub(crate) fn new(model: &'a Model<T>, solves: Box<dyn DivergenceBackend<T>>) -> Self {
         Projector { model, solves }

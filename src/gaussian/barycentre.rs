@@ -16,6 +16,7 @@ const ITERATIONS: usize = 5000;
 /// The Gaussian N(m, Σ) that minimises `Σ_i w_i W₂²(N(m, Σ), N(m_i, Σ_i))`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Barycentre {
     /// m, the weighted mean of the means, d numbers; zeros if the measures are centred.
     #[cfg_attr(feature = "serde", serde(skip))]

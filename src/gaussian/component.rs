@@ -5,6 +5,7 @@ use crate::status::Status;
 /// A start that was tried.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct StartReport {
     /// `tangent(j)`: the j-th principal direction of the logarithms at the barycentre or the meeting point.
     /// `between(i, j)`: the geodesic between two measures. `random(j)`: a random direction. For the second component

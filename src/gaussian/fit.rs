@@ -27,6 +27,7 @@ const EQUAL_MEASURES: f64 = 1e-26;
 
 /// The unit of work that [`Fit::advance`] has done.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// One iteration of the barycentre has been done.
     Barycentre {
@@ -118,6 +119,12 @@ enum Work {
     Nothing,
     Starts(Starts, Family),
     Search(Search),
+}
+
+impl std::fmt::Debug for Fit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fit").field("finished", &self.finished.len()).finish_non_exhaustive()
+    }
 }
 
 impl Fit {

@@ -45,6 +45,7 @@ pub struct Model {
 
 /// A Gaussian measure.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gaussian {
     /// Mean, d numbers.
     pub mean: Vec<f64>,

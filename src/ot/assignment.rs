@@ -1,14 +1,34 @@
 //! Exact transport between two clouds of equal size and weights: the linear assignment problem.
 
+use crate::error::{Error, Result};
+
 /// The permutation σ that minimises `Σ_i cost[i n + σ(i)]`, by shortest augmenting paths with potentials, O(n³)
 /// (Jonker and Volgenant, 1987).
+///
+/// # Errors
+/// [`Error::Parameter`] if there are not n² costs, or one of them is infinite or NaN.
 ///
 /// # Example
 /// ```
 /// let cost = [4.0, 1.0, 3.0, 2.0, 0.0, 5.0, 3.0, 2.0, 2.0];
-/// assert_eq!(wgpca::ot::assignment(&cost, 3), [1, 0, 2]);
+/// assert_eq!(wgpca::ot::assignment(&cost, 3)?, [1, 0, 2]);
+/// # Ok::<(), wgpca::Error>(())
 /// ```
-pub fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
+pub fn assignment(cost: &[f64], n: usize) -> Result<Vec<usize>> {
+    if n.checked_mul(n) != Some(cost.len()) {
+        return Err(Error::parameter("cost", format!("it has {} numbers; give n² for n = {n}", cost.len())));
+    }
+    if let Some(k) = cost.iter().position(|c| !c.is_finite()) {
+        return Err(Error::parameter(
+            "cost",
+            format!("entry ({}, {}) is {}; give finite costs", k / n, k % n, cost[k]),
+        ));
+    }
+    Ok(optimal_assignment(cost, n))
+}
+
+/// [`assignment`] for n² finite costs.
+pub(crate) fn optimal_assignment(cost: &[f64], n: usize) -> Vec<usize> {
     const FREE: usize = usize::MAX;
     let (mut u, mut v) = (vec![0.0; n], vec![0.0; n]);
     let mut row_of = vec![FREE; n];
@@ -93,7 +113,7 @@ mod tests {
                 // Small integers, to produce ties.
                 let cost: Vec<f64> =
                     (0..n * n).map(|_| (s.below(6)) as f64 + f64::from(seed % 2) * s.uniform()).collect();
-                let sigma = assignment(&cost, n);
+                let sigma = optimal_assignment(&cost, n);
                 let mut sorted = sigma.clone();
                 sorted.sort_unstable();
                 assert_eq!(sorted, (0..n).collect::<Vec<_>>());
@@ -115,6 +135,6 @@ mod tests {
         };
         let (x, y) = (line(), line());
         let cost: Vec<f64> = x.iter().flat_map(|a| y.iter().map(move |b| (a - b).powi(2))).collect();
-        assert_eq!(assignment(&cost, n), (0..n).collect::<Vec<_>>());
+        assert_eq!(optimal_assignment(&cost, n), (0..n).collect::<Vec<_>>());
     }
 }

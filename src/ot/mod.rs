@@ -29,6 +29,7 @@ mod settings;
 mod sinkhorn;
 
 pub use assignment::assignment;
+pub(crate) use assignment::optimal_assignment;
 pub(crate) use batch::{Answer, CpuBackend, DivergenceBackend, DivergenceQuery, Query};
 pub(crate) use divergence::precision::DivergenceWorkspace;
 pub use divergence::problem::Potentials;

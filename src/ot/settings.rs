@@ -50,6 +50,7 @@ impl Sinkhorn {
 
 /// The result of a solve.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Report {
     /// How the solve ended.

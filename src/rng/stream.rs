@@ -86,7 +86,7 @@ impl Stream {
     /// positive end.
     pub fn weighted(&mut self, cumulative: &[f64]) -> usize {
         let target = self.uniform() * cumulative.last().copied().unwrap_or(0.0);
-        cumulative.partition_point(|&c| c <= target).min(cumulative.len() - 1)
+        cumulative.partition_point(|&c| c <= target).min(cumulative.len().saturating_sub(1))
     }
 
     /// Moves a uniformly random selection of `k` entries, in random order, to the front.

@@ -11,7 +11,7 @@ use crate::clouds::train::batch::Earlier;
 use crate::clouds::train::state::State;
 use crate::error::{Error, Result};
 use crate::linalg::{eigen, square_root};
-use crate::ot::{Answer, DivergenceBackend, DivergenceQuery, Points, Query, assignment};
+use crate::ot::{Answer, DivergenceBackend, DivergenceQuery, Points, Query, optimal_assignment};
 use crate::pool::{for_each, map};
 use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
@@ -318,7 +318,7 @@ fn fit_phi<T: Real>(
         *x = lattice(settings.seed, StreamId::PairingReference { run, pairing: k as u32 }, n, d);
         let square = |a: &[T], b: &[T]| a.iter().zip(b).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2)).sum::<f64>();
         let cost: Vec<f64> = x.chunks_exact(d).flat_map(|a| cloud.chunks_exact(d).map(move |b| square(a, b))).collect();
-        *targets = assignment(&cost, n).into_iter().flat_map(|j| cloud[j * d..(j + 1) * d].to_vec()).collect();
+        *targets = optimal_assignment(&cost, n).into_iter().flat_map(|j| cloud[j * d..(j + 1) * d].to_vec()).collect();
     });
     cancel.check()?;
     let inputs: Vec<T> = draws.iter().flat_map(|(x, _)| x.clone()).collect();

@@ -89,7 +89,7 @@ pub fn log(a: &[f64], b: &[f64], d: usize) -> Result<Vec<f64>> {
     let b = factor(&check("the second matrix", b, d)?, d).l;
     let mut x = aligned(&a, &b, d);
     add(&mut x, -1.0, &a);
-    Ok(differential(&a, &x, d))
+    Ok(projected(&a, &x, d))
 }
 
 /// The point at time 1 of the geodesic from Σ with velocity U: `(I + K)Σ(I + K)` with KΣ + ΣK = U, row-major d × d.
@@ -143,7 +143,19 @@ pub fn linearised_distance(base: &[f64], a: &[f64], b: &[f64], d: usize) -> Resu
 }
 
 /// dπ_A(X) = XAᵀ + AXᵀ, row-major d × d.
-pub fn differential(a: &[f64], x: &[f64], d: usize) -> Vec<f64> {
+///
+/// # Errors
+/// [`Error::Parameter`] if A or X does not have d² numbers.
+pub fn differential(a: &[f64], x: &[f64], d: usize) -> Result<Vec<f64>> {
+    if d.checked_mul(d).is_none_or(|size| a.len() != size || x.len() != size) {
+        let problem = format!("they have {} and {} numbers; give d² for d = {d}", a.len(), x.len());
+        return Err(Error::parameter("matrices", problem));
+    }
+    Ok(projected(a, x, d))
+}
+
+/// [`differential`] for matrices of the right size.
+pub(crate) fn projected(a: &[f64], x: &[f64], d: usize) -> Vec<f64> {
     let mut out = vec![0.0; d * d];
     multiply_nt(x, a, d, &mut out);
     symmetrise(&mut out, d);
@@ -168,7 +180,7 @@ pub fn horizontal_lift(a: &[f64], u: &[f64], d: usize) -> Result<Vec<f64>> {
 /// # Errors
 /// [`Error::Covariance`] if A is singular.
 pub fn horizontal_part(a: &[f64], z: &[f64], d: usize) -> Result<Vec<f64>> {
-    horizontal_lift(a, &differential(a, z, d), d)
+    horizontal_lift(a, &differential(a, z, d)?, d)
 }
 
 /// The point of the fibre over Σ nearest to A (paper, Proposition on alignment): `LQ` with Q the rotation nearest to

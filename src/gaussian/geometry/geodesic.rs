@@ -53,7 +53,7 @@ impl Geodesic {
             let problem = format!("it is not horizontal: its product with the lift is {skew:.1e} from symmetric");
             return Err(Error::covariance("its velocity", problem));
         }
-        let u = differential(a, x, d);
+        let u = differential(a, x, d)?;
         let k = lyapunov_from_factor(&found.l, &u, d);
         Ok(Geodesic::from_parts(a.to_vec(), k, d, vec![], vec![]))
     }

@@ -16,6 +16,7 @@ use crate::pool::Pool;
 /// barycentre Σ̄ = A² to Σ_i, in the Bures–Wasserstein inner product ⟨X, Y⟩ = tr(XYᵀ) of horizontal vectors (paper,
 /// Section C, where T_i is printed in the wrong direction).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TangentPca {
     /// The barycentre.
     pub barycentre: Barycentre,
@@ -25,6 +26,7 @@ pub struct TangentPca {
 
 /// A principal direction, and the geodesic from the barycentre along it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TangentComponent {
     /// Horizontal X at the symmetric square root A of the covariance of the barycentre, row-major d × d;
     /// `|X|² + |v|² = 1`.
@@ -42,7 +44,7 @@ pub struct TangentComponent {
     /// Squared distances to the nearest points, in squared units of the data.
     pub residuals: Vec<f64>,
     /// Whether a projected time is an end of the interval.
-    pub clipped: Vec<bool>,
+    pub at_end: Vec<bool>,
     /// Weighted sum of the residuals: the cost of this component as a geodesic, in squared units of the data.
     pub cost: f64,
 }
@@ -126,7 +128,7 @@ impl Tangent {
             interval: (low * unit, high * unit),
             times: at.iter().map(|f| f.time * unit).collect(),
             residuals: at.iter().map(|f| f.residual * square).collect(),
-            clipped: at.iter().map(|f| f.at_end).collect(),
+            at_end: at.iter().map(|f| f.at_end).collect(),
             cost: cost(data, &at) * data.cost_unit(),
         }
     }

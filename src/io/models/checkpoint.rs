@@ -60,6 +60,7 @@ pub const CHECKPOINT_FILE: &str = "checkpoint.safetensors";
 
 /// What a checkpoint says of itself.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CheckpointFacts {
     /// The file.
     pub path: PathBuf,

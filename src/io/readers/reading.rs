@@ -15,6 +15,7 @@ use crate::measure::Measure;
 ///
 /// Settings of [`ReadOptions`] that help stand in parentheses in the texts.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Reading {
     /// The measures, in the order given.
     pub measures: Vec<Measure>,

@@ -30,6 +30,7 @@ fn in_pieces_it_is_the_same_fit() {
             Event::Screened { component, .. } => 3 * component - 1,
             Event::Searched { component, .. } => 3 * component,
             Event::Finished { component } => 3 * component + 1,
+            other => panic!("{other:?}"),
         };
         assert!(all.is_sorted_by_key(stage));
         for s in 0..=10 {

@@ -27,6 +27,7 @@ const SURE_FRACTION: f64 = 0.8;
 /// The outcome of a step. In an [`Event`](crate::clouds::Event) the divergence and the intersection term are in squared
 /// units of the data, and the speed is in units of the data. In the training they are in the normalised frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct StepOutcome {
     /// Weighted mean of S_ε over the measures of the step, if it was computed.

@@ -2,7 +2,7 @@
 //! entropy is known exactly, by sorting in one dimension, else by the assignment; W ≤ OT_ε ≤ W + ε log n then.
 
 use super::*;
-use crate::ot::assignment;
+use crate::ot::optimal_assignment;
 
 /// What a solve of one pair of uniform clouds leaves.
 #[derive(Debug, PartialEq)]
@@ -69,7 +69,7 @@ fn exact(x: &[f32], y: &[f32], d: usize) -> (f64, Vec<usize>) {
     let partner: Vec<usize> = if d == 1 {
         (0..n).collect()
     } else {
-        assignment(&(0..n * n).map(|k| square(k / n, k % n)).collect::<Vec<_>>(), n)
+        optimal_assignment(&(0..n * n).map(|k| square(k / n, k % n)).collect::<Vec<_>>(), n)
     };
     ((0..n).map(|i| square(i, partner[i])).sum::<f64>() / n as f64, partner)
 }
