@@ -1,5 +1,5 @@
-//! Gaussians: distance, barycentre, projection on a component, fit; over the dimension d and the number of measures n. One
-//! thread. Larger fits: `examples/gaussian_large.rs`.
+//! Gaussians: distance, barycentre, projection on a component, fit; for several dimensions d and numbers of measures n. One
+//! thread. For larger fits see `examples/gaussian_large.rs`.
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -31,7 +31,7 @@ fn wishart(d: usize, stream: &mut Stream) -> Vec<f64> {
     entries(d, |i, j| row(i).iter().zip(row(j)).map(|(a, b)| a * b).sum::<f64>() / (2 * d) as f64)
 }
 
-/// n of them, in pairs (I + K)Σ(I + K), (I − K)Σ(I − K) with small K: their barycentre is Σ.
+/// n of them, in pairs (I + K)Σ(I + K), (I − K)Σ(I − K) with small K, so that their barycentre is Σ.
 fn pairs(n: usize, d: usize) -> (Vec<f64>, Gaussians) {
     let mut stream = Stream::new(1, [n as u32, d as u32, 0]);
     let centre = wishart(d, &mut stream);
@@ -101,7 +101,7 @@ fn fitted(set: &Gaussians, settings: &Settings, pool: &Pool) -> Model {
 fn projections(c: &mut Criterion, pool: &Pool) {
     for d in [2, 3, 5, 10, 30] {
         let model = fitted(&set(20, d), &Settings { starts: 1, ..Settings::default() }, pool);
-        // A point of the component projects on itself.
+        // A point of the component projects to itself.
         let t = 0.5 * model.components[0].times.iter().fold(0.0, |m: f64, &t| m.max(t));
         let own = Gaussians::new(model.inverse_transform(1, t, OutsideInterval::Error).unwrap().covariance, d).unwrap();
         let found = pool.run(|| model.transform(&own)).unwrap()[0][0];
@@ -113,7 +113,7 @@ fn projections(c: &mut Criterion, pool: &Pool) {
     }
 }
 
-/// One component from one start: the work is proportional to both.
+/// One component from one start; the work is proportional to the number of each.
 fn fits(c: &mut Criterion, pool: &Pool) {
     for (n, d) in [(100, 2), (1000, 2), (100, 3), (100, 5), (10, 10), (100, 10), (10, 30)] {
         let set = set(n, d);

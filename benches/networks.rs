@@ -1,4 +1,4 @@
-//! Passes of the networks over a batch, one thread.
+//! Passes of the networks over a batch, on one thread.
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -47,7 +47,7 @@ fn passes(c: &mut Criterion, rows: usize, width: usize) {
         b.iter(|| map.backward(&phi, &phi_parameters, black_box(&g), &mut phi_gradient, &mut []))
     });
 
-    // Everything that a step does with the networks, on one chunk: the number to compare with the peak.
+    // All operations of a step on the networks, for one chunk; to be compared with the peak rate.
     let (layers, tangents) = ((d * width + 3 * width * width) as f64, (3 * d * width * width) as f64);
     let output = (d * width) as f64;
     let flops = 2.0 * rows as f64 * (3.0 * (layers + output) + 6.0 * layers + tangents);
@@ -64,7 +64,7 @@ fn passes(c: &mut Criterion, rows: usize, width: usize) {
     });
 }
 
-/// The yardsticks of the passes: multiply-adds in registers alone, and the product at the shapes of a chunk.
+/// References for the passes: multiply-adds in registers only, and the product at the shapes of a chunk.
 fn yardsticks(c: &mut Criterion) {
     use wgpca::nn::bench::peak;
     let (flops, sum) = peak::<f32>(100_000);

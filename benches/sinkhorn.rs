@@ -1,4 +1,4 @@
-//! Sinkhorn divergence with its gradient: value and gradient, one thread.
+//! Value and gradient of the Sinkhorn divergence, on one thread.
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -9,7 +9,7 @@ use wgpca::ot::bench::{Parts, exp2};
 use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn, divergence, mean};
 use wgpca::rng::Stream;
 
-/// A blob, and the same law moved and stretched: what a fit in progress sees.
+/// A blob, and the same law moved and stretched, similar to the clouds in a fit.
 fn clouds<T: Real>(n: usize, d: usize) -> (Points<T>, Points<T>) {
     let mut stream = Stream::new(1, [n as u32, d as u32, 0]);
     let mut cloud = |shift: f64, stretch: f64| {
@@ -25,7 +25,7 @@ fn solve<T: Real>(c: &mut Criterion, n: usize, d: usize, tolerance: f64, memory:
     let mut solver = DivergenceSolver::<T>::new(&settings).unwrap();
     let once = solver.divergence(&x, &y).unwrap();
     assert_eq!(once.report.status, Status::Converged);
-    // Moving all of x moves the divergence by that of the means: Σ_k ∂S/∂x_k = 2 (x̄ − ȳ), up to the marginal error.
+    // Moving all of x moves the divergence as that of the means: Σ_k ∂S/∂x_k = 2 (x̄ − ȳ), up to the marginal error.
     let (mx, my) = (mean(&x), mean(&y));
     for k in 0..d {
         let sum: f64 = once.gradient.iter().skip(k).step_by(d).map(|g| g.to_f64()).sum();
@@ -40,7 +40,7 @@ fn solve<T: Real>(c: &mut Criterion, n: usize, d: usize, tolerance: f64, memory:
     c.bench_function(&id, |b| b.iter(|| black_box(solver.divergence(&x, &y).unwrap().value)));
 }
 
-/// In new memory each time.
+/// With new memory each time.
 fn alone(c: &mut Criterion) {
     let (x, y) = clouds::<f32>(1024, 3);
     let settings = Sinkhorn { tolerance: 1e-3, ..Sinkhorn::default() };
@@ -50,7 +50,7 @@ fn alone(c: &mut Criterion) {
     });
 }
 
-/// The parts of a solve, against which the floors of docs/performance.md stand.
+/// The parts of a solve, to be compared with the floors in docs/performance.md.
 fn parts(c: &mut Criterion) {
     let mut values: Vec<f32> = (0..4096).map(|k| -(k as f32) / 200.0).collect();
     let exact = values.clone();

@@ -1,4 +1,4 @@
-//! A training step of the first and of the second component, and a projection, on the workers of a pool.
+//! A training step of the first and of the second component, and a projection, on the threads of a pool.
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -33,7 +33,7 @@ fn step(c: &mut Criterion, name: &str, settings: &Settings, threads: usize) {
             ..settings.clone()
         };
         let mut fit = pool.run(|| Fit::<f32>::new(&data, &settings)).unwrap();
-        // To the first step of the component that is timed.
+        // Advance to the first step of the timed component.
         let arrived = pool.run(|| {
             loop {
                 match fit.advance().unwrap() {

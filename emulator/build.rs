@@ -1,4 +1,4 @@
-//! Builds the stand-in driver with the kernels inside.
+//! Builds the stand-in driver, which contains the kernels.
 
 use std::env;
 use std::path::PathBuf;

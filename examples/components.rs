@@ -1,5 +1,5 @@
-//! Fits two components to a directory of clouds, keeps the model, and uses it: scores of the measures, the most unusual
-//! one, and points halfway along the first component.
+//! Fits two components to a directory of clouds, saves the model, and uses it: scores of the measures, the most unusual measure,
+//! and points halfway along the first component.
 //!
 //! cargo run --release --example components -- data/chairs
 
@@ -18,7 +18,7 @@ fn main() -> wgpca::Result<()> {
         println!("component {}: cost {:.3}, explains {explained} ± {error} % of the variation", k + 1, c.costs.cost);
     }
 
-    // The outlier score of a measure: how far it lies from both components.
+    // The outlier score of a measure: its distance from both components.
     let scores = pool.run(|| model.score(&measures))?;
     let mut order: Vec<usize> = (0..measures.len()).collect();
     order.sort_by(|&i, &j| scores[j].total_cmp(&scores[i]));
@@ -27,7 +27,7 @@ fn main() -> wgpca::Result<()> {
         println!("  {:20} score {:.4}, t1 {:+.3}", measures[i].name(), scores[i], model.components[0].times[i]);
     }
 
-    // A measure in between, as points.
+    // A measure between the others, as points.
     let (low, high) = model.components[0].interval;
     let t = 0.5 * (low.max(-1.0) + high.min(1.0));
     let halfway = model.inverse_transform(1, t, OutsideInterval::Error)?;

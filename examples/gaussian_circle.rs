@@ -1,5 +1,5 @@
-//! The paper's open circle (Figure "circle"): covariances that differ by a rotation alone. Near the border of the cone the
-//! first geodesic component leaves the barycentre and costs much less than that of tangent PCA.
+//! The paper's open circle (Figure "circle"): covariances that differ only by a rotation. Near the border of the cone the first
+//! geodesic component moves away from the barycentre and costs much less than that of tangent PCA.
 //!
 //! cargo run --release --example gaussian_circle [ratios] [figure.svg]
 
@@ -21,10 +21,10 @@ fn main() -> common::Outcome {
         fit(&set, &Settings { components, starts: STARTS, seed, ..Settings::default() }, &pool)
     };
 
-    // Share of tangent PCA's cost that is saved: by a run, and by each of its random starts alone.
+    // Fraction of the cost of tangent PCA that is saved: by a run, and by each of its random starts separately.
     println!("{RUNS} runs a ratio, {STARTS} starts a run; gain = 1 - cost / cost of tangent PCA, in %");
     println!("(a-b)/(a+b)  cost       tangent PCA  gain    deviation  random start: mean  deviation  clipped");
-    // The starts of tangent PCA lie on the symmetry of the circle, some of them on saddles, and stay there.
+    // The starts of tangent PCA respect the symmetry of the circle; some of them are saddles, where the search stays.
     let random = |s: &&StartReport| !s.kind.starts_with("tangent");
     let (mut best, mut single) = (vec![], vec![]);
     for r in linspace(0.05, 0.98, common::number(20).max(2)) {
@@ -106,7 +106,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
 }
 
-/// The cone from above, every ray a point: singular matrices lie on the unit circle, multiples of the identity at 0.
+/// The cone from above, with every ray as a point: singular matrices are on the unit circle, multiples of the identity at 0.
 fn seen(sigma: &[f64]) -> (f64, f64) {
     let [x, y, z] = cone(sigma);
     (x / z, y / z)
@@ -118,11 +118,11 @@ fn component(model: &Model, k: usize) -> wgpca::Result<Vec<(f64, f64)>> {
     times.into_iter().map(|t| Ok(seen(&model.inverse_transform(k, t, OutsideInterval::Clamp)?.covariance))).collect()
 }
 
-/// What tangent PCA finds, and where the matrices project.
+/// The tangent PCA component, and the projections of the matrices.
 fn explain(disc: &mut Chart, model: &Model, matrices: &[Matrix]) -> wgpca::Result<()> {
     let centre = &model.barycentre;
     let direction = tangent_direction(matrices, centre)?;
-    // As far as the geodesic goes.
+    // Up to the ends of the geodesic.
     let along = |t: f64| exp(&centre.covariance, &direction.iter().map(|u| t * u).collect::<Vec<_>>(), 2).ok();
     let line: Vec<_> = linspace(-2.0, 2.0, 401).into_iter().filter_map(along).map(|s| seen(&s)).collect();
     disc.dashed(&line, ORANGE, 4);

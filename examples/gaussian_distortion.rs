@@ -1,5 +1,5 @@
-//! The paper's Proposition on distortion: how much shorter than in the tangent space two covariances of equal eigenvalues
-//! are apart, measured, by the exact ratio, and by the paper's formula, which holds far from the border of the cone.
+//! The paper's Proposition on distortion: the ratio of the distance of two covariances with equal eigenvalues to that in the
+//! tangent space, measured, by the exact formula, and by the paper's formula, which is valid far from the border of the cone.
 //!
 //! cargo run --release --example gaussian_distortion [figure.svg]
 

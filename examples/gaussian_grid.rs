@@ -16,7 +16,7 @@ fn main() -> common::Outcome {
     let set = gaussians(&matrices)?;
     let model = fit(&set, &Settings { components: 2, ..Settings::default() }, &Pool::new(0)?)?;
 
-    // Linear PCA: a and b are uncorrelated on a grid and a varies more, so the first component runs along a.
+    // Linear PCA: a and b are uncorrelated on a grid and a varies more, so the first component is along a.
     let moment = |values: Vec<f64>| {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         values.iter().map(|v| (v - mean).powi(2)).sum::<f64>()

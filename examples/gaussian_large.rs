@@ -1,4 +1,4 @@
-//! A fit of many Gaussians, or of large ones, and the time of its parts: random covariances W Wᵀ / 2d.
+//! Fits many Gaussians, or large ones, and prints the time of each part: random covariances W Wᵀ / 2d.
 //!
 //! cargo run --release --example gaussian_large -- 10000 10 [starts]
 

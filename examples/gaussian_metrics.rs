@@ -57,13 +57,13 @@ fn mix(a: &Matrix, b: &Matrix, t: f64) -> Matrix {
     std::array::from_fn(|k| (1.0 - t) * a[k] + t * b[k])
 }
 
-/// Angle of the larger axis and both eigenvalues, the larger first.
+/// Angle of the longer axis, and both eigenvalues, the larger first.
 fn axes([a, b, _, c]: &Matrix) -> (f64, f64, f64) {
     let (middle, half) = (0.5 * (a + c), (0.25 * (a - c).powi(2) + b * b).sqrt());
     (0.5 * (2.0 * b).atan2(a - c), middle + half, middle - half)
 }
 
-/// f of a symmetric matrix, through its eigenvalues.
+/// Applies f to a symmetric matrix, through its eigenvalues.
 fn apply(sigma: &Matrix, f: impl Fn(f64) -> f64) -> Matrix {
     let (angle, large, small) = axes(sigma);
     let (s, c) = angle.sin_cos();

@@ -1,4 +1,5 @@
-//! The paper's random matrices: 100 sets of 50 with uniform (a, b, θ). What geodesic PCA gains over tangent PCA.
+//! The paper's random matrices: 100 sets of 50 with uniform (a, b, θ). Compares the cost of geodesic PCA with that of tangent
+//! PCA.
 //!
 //! cargo run --release --example gaussian_random [trials] [figure.svg]
 

@@ -1,5 +1,5 @@
-//! Univariate Gaussians: geodesic PCA among all measures on the line, which is PCA of quantile functions that must stay
-//! nondecreasing, gives the same component as among Gaussians alone (paper, Proposition "gaussian_pca").
+//! Univariate Gaussians: geodesic PCA among all measures on the line is PCA of quantile functions with the constraint that they
+//! are nondecreasing. It gives the same component as among Gaussians only (paper, Proposition "gaussian_pca").
 //!
 //! cargo run --release --example gaussian_univariate [figure.svg]
 
@@ -17,7 +17,7 @@ fn main() -> common::Outcome {
     let pool = Pool::new(0)?;
     let normal = Normal::new(401);
     let mut charts = vec![];
-    // Deviations well above 0, then so near to 0 that the geodesic ends before it has reached every measure.
+    // Deviations well above 0, then so close to 0 that the geodesic ends before it reaches every measure.
     for shift in [0.6, 0.0] {
         let (means, deviations): (Vec<f64>, Vec<f64>) = UNIVARIATE.iter().map(|&(m, s)| (m, s + shift)).unzip();
         let set = Gaussians::new(deviations.iter().map(|s| s * s).collect(), 1)?.with_means(means.clone())?;
@@ -30,7 +30,7 @@ fn main() -> common::Outcome {
         println!("  cost among Gaussians            {:.12}", c.costs.cost);
         println!("  the same by quantile functions  {:.12}", normal.cost(&line, &functions));
         if clipped == 0 {
-            // No constraint is active: linear PCA.
+            // No constraint is active, so this is linear PCA.
             let linear = normal.principal_line(&functions);
             let beyond = normal.beyond_gaussians(&linear.along);
             println!("  linear PCA of quantile functions {:.12}", normal.cost(&linear, &functions));

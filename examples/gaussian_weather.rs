@@ -17,7 +17,7 @@ const OUTLIER: &str = "New Hampshire";
 
 fn main() -> common::Outcome {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/data/weather/");
-    // A file of n × 2 × 2 numbers, read as n clouds of 2 points: their coordinates are the rows of the matrices.
+    // A file of n × 2 × 2 numbers, read as n clouds of 2 points, whose coordinates are the rows of the matrices.
     let matrices = read_measures(&[format!("{folder}covariances.npy")], &Default::default())?;
     let states = std::fs::read_to_string(format!("{folder}states.txt"))?;
     let all: Vec<(&str, &[f64])> = states.lines().zip(matrices.iter().map(|m| m.points())).collect();
@@ -38,7 +38,7 @@ fn main() -> common::Outcome {
     draw(&model)
 }
 
-/// Spread of precipitation (inches) and wind (mph), and their correlation.
+/// Deviations of precipitation (inches) and wind (mph), and their correlation.
 fn describe(sigma: &[f64]) -> [f64; 3] {
     [sigma[0].sqrt(), sigma[3].sqrt(), sigma[1] / (sigma[0] * sigma[3]).sqrt()]
 }

@@ -1,4 +1,4 @@
-//! A Sinkhorn divergence between clouds so large that no n × m array could be kept, and the memory that it took.
+//! A Sinkhorn divergence between clouds so large that no n × m array could be stored, and the memory that it used.
 //!
 //! cargo run --release --example large -- 50000
 
@@ -23,7 +23,7 @@ fn main() -> wgpca::Result<()> {
         s.report.marginal_error,
         s.report.status.name()
     );
-    // Linux says how much memory the process had at most.
+    // On Linux, the peak memory of the process.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if let Some(peak) = status.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
         println!("most memory of the whole process: {}", peak.trim());

@@ -1,5 +1,5 @@
-//! How good explained shares and their standard errors are: planted families of diagonal Gaussians, whose costs are known
-//! in closed form, sampled again and again; and families without variation, which should have no share.
+//! Accuracy of explained shares and their standard errors: planted families of diagonal Gaussians, whose costs are known in
+//! closed form, sampled repeatedly; and families without variation, which should have no share.
 //!
 //! cargo run --release --example shares -- 200       (replicates; minutes to hours)
 //! cargo run --release --example shares -- 50 20     (the same, up to 20 measures)

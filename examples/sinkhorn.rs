@@ -1,5 +1,5 @@
-//! Sinkhorn divergences between normal samples on the line, beside the exact squared Wasserstein distance
-//! W₂²(N(m₁, s₁²), N(m₂, s₂²)) = (m₁ − m₂)² + (s₁ − s₂)².
+//! Sinkhorn divergences between normal samples on the line, compared with the exact squared Wasserstein distance W₂²(N(m₁, s₁²),
+//! N(m₂, s₂²)) = (m₁ − m₂)² + (s₁ − s₂)².
 //!
 //! cargo run --release --example sinkhorn
 
@@ -28,7 +28,7 @@ fn main() -> wgpca::Result<()> {
             r.status.name()
         );
     }
-    // The gradient points from x to y: together the points of x are pulled by twice the difference of the means.
+    // Descending the gradient moves x towards y; the sum of the gradient over the points is twice the difference of the means.
     let s = divergence(&x, &y, &Sinkhorn::default())?;
     let pull: f64 = s.gradient.iter().sum();
     println!("sum of the gradient {pull:.4}, twice the difference of the means {:.4}", 2.0 * (mean(&x) - mean(&y)));

@@ -1,9 +1,10 @@
-// Activations with their derivatives. Twin: nn::Activation. expf, expm1f, log1pf, tanhf and not their fast forms: a hidden
-// layer has rows × width of them beside rows × width × width products, and their error would be that of the whole pass.
+// Activations with their derivatives. Twin: nn::Activation. Uses expf, expm1f, log1pf, tanhf instead of their fast forms: a
+// hidden layer needs rows × width of them, few compared with its rows × width × width products, and their error would become the
+// error of the whole pass.
 #pragma once
 #include "compat.cuh"
 
-// (σ, σ', σ'') at z. A NaN stays one.
+// (σ, σ', σ'') at z. NaN gives NaN.
 static __device__ __forceinline__ float activate(unsigned kind, float z, float& first, float& second) {
     first = 1.0f;
     second = 0.0f;

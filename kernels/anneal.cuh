@@ -1,9 +1,9 @@
-// At what ε a solve runs, and when it ends: the decisions. Twin: ot::sinkhorn::solver::annealing.
+// Decisions of a solve: at which ε it runs, and when it ends. Twin: ot::sinkhorn::solver::annealing.
 //
-// While ε is small and potentials are far off, an iteration moves them by about ε, however far they have to go. So the first
-// attempt at the problem's own ε is watched, and one that leads nowhere gives way to annealing: ε comes down in steps from
-// where all points see each other, and each is solved well enough that no point is left behind. What is known here is the
-// same for every block of a group, and so is what it decides.
+// While ε is small and the potentials are far from the solution, an iteration moves them by about ε, regardless of the distance
+// that remains. So the first attempt at the problem's own ε is watched, and if it makes no progress, the solve changes to
+// annealing: ε decreases in steps, from a value at which all points interact, and each ε is solved well enough that no point is
+// left behind. The state here is the same for every block of a group, and so are the decisions.
 #pragma once
 #include "compat.cuh"
 
@@ -11,34 +11,37 @@ enum { CONVERGED, MAX_ITERATIONS, ROUNDING, DIVERGED, STALLED };
 
 // Iterations within which the error must halve.
 #define PATIENCE 32
-// Unless it is below this share of a point's mass: then every point has found its place, the rest is as a rule a matter of rates.
+// The error need not halve if it is below this fraction of a point's mass: then every point has found its place, and the rest
+// usually depends only on the rate of convergence.
 #define NOTICED 0.25
-// And even then after so many iterations more: masses that leak between points that have found their places go down as 1/k.
+// Even below this fraction, the attempt ends after this many further iterations: the error of masses that leak between points
+// which have found their places decreases as 1/k.
 #define LONGER 128
-// Iterations that must be left for annealing.
+// Smallest number of remaining iterations with which annealing is started.
 #define ROOM_TO_ANNEAL 64
-// log₂ of the factor by which ε falls at a time, at most: 3.
+// log₂ of the largest factor between two values of ε: 3.
 #define LARGEST_STEP 1.58496250072115618
-// It begins where the mean exponent is no more than this.
+// Annealing begins at an ε for which the mean exponent is at most this.
 #define FIRST_EXPONENT 4.0
-// Iterations at each ε but the last, and the tolerance there unless a quarter of a point's mass is less.
+// Limit of iterations at each ε except the last; there the tolerance is a quarter of a point's mass, but at most LOOSEST.
 #define MOST_ITERATIONS 200
 #define LOOSEST 1e-2
-// Above this mean exponent potentials that hold it have lost a tenth of ε to f32. Most such problems are solved all the same, up
-// to the rounding of the costs; not those where some distances are of the order of ε and others of the mean.
+// Above this mean exponent, potentials in f32 have lost a tenth of ε to rounding. Most such problems are still solved, up to the
+// rounding of the costs, but not those in which some distances are of the order of ε and others of the order of the mean.
 #define COARSE_EXPONENT (0.1 * (1 << 24))
 
 struct Anneal {
-    // Of the problem: mean exponent E |x − y|² / (ε ln 2), what is asked for in the end, mass of a point of the larger cloud.
+    // Of the problem: mean exponent E |x − y|² / (ε ln 2), requested tolerance, mass of a point of the larger cloud.
     double spread, asked, mass;
-    // Of this ε.
+    // Of the current ε.
     double tolerance, error, least;
     unsigned max_iterations, iterations, limit, due;
-    // 1 / ε relative to that of the problem, and at the ε before.
+    // The problem's ε divided by the current one, and by the previous one.
     float kappa, before;
-    // The factor between one ε and the next.
+    // The factor between consecutive values of ε.
     float ratio;
-    // The first attempt is watched. Of annealing: ε still to come after this one, and those that were solved.
+    // Whether this is the first attempt, which is watched. For annealing: number of values of ε after this one, and number of
+    // those solved.
     int watched, left, known, status;
 };
 
@@ -55,7 +58,7 @@ static __device__ __forceinline__ void anneal_begin(Anneal& a, double spread, do
     a.left = a.known = 0;
 }
 
-// After an iteration: this ε is done with. One thread.
+// Called after an iteration: whether the solve at this ε has ended. One thread.
 static __device__ __forceinline__ bool anneal_ends(Anneal& a, double error) {
     a.error = error;
     a.iterations += 1;
@@ -75,7 +78,7 @@ static __device__ __forceinline__ bool anneal_ends(Anneal& a, double error) {
     return a.status != MAX_ITERATIONS || last;
 }
 
-// Another ε, or none: the solve has ended. One thread.
+// Chooses the next ε; false if the solve has ended. One thread.
 static __noinline__ __device__ bool anneal_next(Anneal& a) {
     if (a.watched) {
         if (a.status != STALLED) return false;

@@ -1,14 +1,14 @@
-// From cotangents on u and v back through both networks (D3, D6). Twins: Chunk::{backward_f, backward_phi}.
+// Passes cotangents of u and v backwards through both networks (D3, D6). Twins: Chunk::{backward_f, backward_phi}.
 //   f: ȧ_0 = v̄, ż_l = W_l ȧ_{l−1}, ȧ_l = σ'(z_l) ⊙ ż_l; η_L = 0, ζ_l = η_l ⊙ σ'(z_l) + c_l ⊙ ż_l, η_{l−1} = W_lᵀ ζ_l
 //   ū ← ū + η_0 (+ S v̄)
 //   φ: z̄_L = (Wᵀ ū) ⊙ σ', z̄_l = (W_{l+1}ᵀ z̄_{l+1}) ⊙ σ'
-// ȧ, ζ and z̄ go to `store` for the gradients in the weights. A block takes R rows, as in forward.cu, with the same costs: 9
-// square layers at 4 × 128, about 15 µs on an H100, one launch.
+// ȧ, ζ and z̄ are stored in `store` for the gradients in the weights. A block processes R rows, as in forward.cu, at the same
+// cost: 9 square layers at 4 × 128, about 15 µs on an H100, one launch.
 #pragma once
 #include "layers.cuh"
 
-// With q (R rows) in `now`: writes H_f(u) q to `next`, without S q. ż and ζ go to F_ZETA, ȧ to F_DOT if `keep`. Ends with a
-// barrier; the rows' memory may have changed places.
+// With q (R rows) in `now`: writes H_f(u) q to `next`, without S q. Stores ż and ζ in F_ZETA, and ȧ in F_DOT if `keep`. Ends with
+// a barrier; `now` and `next` can have been exchanged.
 template <int R>
 static __device__ __forceinline__ void hessian_product(const Store& kept, const float* __restrict__ parameters,
                                                        const float* __restrict__ mirror, uint64_t row, unsigned count, bool keep,

@@ -1,10 +1,11 @@
-// The parts of an iteration of a problem (x, y): rows, columns, the sums, the step, another ε. Twins: ot::sinkhorn::{problem, anderson}.
+// The parts of an iteration of a problem (x, y): rows, columns, the sums, the step, the change of ε. Twins:
+// ot::sinkhorn::{problem, anderson}.
 //
-// All at ε / κ, with potentials F, G in units of the problem's own ε, and δ, β, r in units of the present one.
+// All at ε / κ, with potentials F, G in units of the problem's ε, and δ, β, r in units of the current one.
 #pragma once
 #include "sinkhorn.cuh"
 
-// A problem (x, y) and its vectors, in the memory of all blocks.
+// A problem (x, y) and its vectors, in global memory.
 struct Cross {
     SinkhornCloud x, y;
     float *f, *delta, *row_scaling, *g, *before, *beta, *column_scaling, *r, *accepted, *accepted_r, *points, *residuals;
@@ -12,11 +13,11 @@ struct Cross {
     Parts rows, columns;
 };
 
-// What sums over the columns of a tile are made of: a row for each factor.
+// The factors of the sums over the columns of a tile: one row per factor.
 enum { FACTOR_WEIGHT, FACTOR_ONE, FACTOR_OFF, FACTOR_SCALING, FACTOR_R, FACTOR_CHANGE, FACTORS };
 
 struct SinkhornShared {
-    // Pointers stand here rather than in registers, which the tiles need.
+    // The pointers are in shared memory because the tiles need the registers.
     Cross cross;
     Mixing mixing;
     Anneal anneal;
@@ -50,7 +51,7 @@ static __device__ __forceinline__ Cross cross_of(const SinkhornShape& s, float* 
     return c;
 }
 
-// Potentials of the rows (side 0) or the columns that are exact for the other ones, at β = 0; absorbed at once.
+// Potentials of the rows (side 0) or the columns (side 1) that are exact for the other side at β = 0; absorbed at once.
 static __noinline__ __device__ void relax(const Cross& c, int side, unsigned d, float kappa, Group& group, float* room) {
     const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n}, of = side ? y : x, to = side ? x : y;
     const float* log_weights = side ? c.x.log_weights : c.y.log_weights;
@@ -89,13 +90,13 @@ static __noinline__ __device__ void rows(const Cross& c, unsigned d, float kappa
     }
 }
 
-// r and, in parts, the sums over columns: one lane a sum, of a weight and two factors. A column without mass counts
-// nowhere; its r + G is the potential that extends G.
+// r and, in parts, the sums over columns: one lane per sum, of a weight and two factors. A column without mass contributes to no
+// sum; its r + G is the potential that extends G.
 static __noinline__ __device__ void columns(const Cross& c, unsigned d, float kappa, const Group& group, SinkhornShared& shared) {
     const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n};
     const uint64_t size = c.columns.rows, m = y.n;
     const int q = threadIdx.x;
-    // Factors of this lane's sum; `old`: a residual of the history stands for the first.
+    // Factors of this lane's sum; `old`: the first is a residual of the history.
     const bool old = q >= TOTAL_RIGHT && q < TOTAL_NEW_RIGHT;
     const float* residuals = c.residuals + (old ? (q - TOTAL_RIGHT) % MEMORY : 0) * m;
     const int one = q == TOTAL_ERROR ? FACTOR_OFF
@@ -113,7 +114,7 @@ static __noinline__ __device__ void columns(const Cross& c, unsigned d, float ka
         for (uint64_t first = part * size; first < end; first += TILE_ROWS) {
             softmin_tile(y, x, c.row_scaling, d, first, kappa, shared.room);
             if (q >= 32) continue;
-            // All loads first, so that they take one latency together, and that beside softmin_value.
+            // All loads first, so that their latencies overlap each other and softmin_value.
             const int count = static_cast<int>(earlier(TILE_ROWS, m - first));
             float residual[TILE_ROWS];
 #pragma unroll
@@ -139,16 +140,16 @@ static __noinline__ __device__ void columns(const Cross& c, unsigned d, float ka
                 const double next = !maximum ? more : size <= sum ? sum : size;
                 sum = weight > 0.0 ? next : sum;
             }
-            // The factors are taken before the next tile's come.
+            // Read the factors before those of the next tile overwrite them.
             __syncwarp();
         }
         if (q < COLUMN_TOTALS) c.column_parts[part * COLUMN_TOTALS + q] = sum;
     }
 }
 
-// The totals over the parts, in a fixed order; every block of the group finds the same.
+// Totals over the parts, in a fixed order, so that every block of the group gets the same result.
 static __noinline__ __device__ void add_parts(const Cross& c, SinkhornShared& shared) {
-    // Read ahead: with 128 parts all of a lane's numbers are on their way together.
+    // Numbers read ahead: with 128 parts, all loads of a lane are in flight together.
     constexpr unsigned WARPS = SINKHORN_THREADS / 32, AHEAD = 16;
     const unsigned q = threadIdx.x % 32, warp = threadIdx.x / 32, stride = q < COLUMN_TOTALS ? COLUMN_TOTALS : 1;
     const unsigned count = q < COLUMN_TOTALS ? c.columns.count : q == TOTAL_ROWS ? c.rows.count : 0;
@@ -158,7 +159,7 @@ static __noinline__ __device__ void add_parts(const Cross& c, SinkhornShared& sh
         double v[AHEAD];
 #pragma unroll
         for (unsigned u = 0; u < AHEAD; ++u) v[u] = first + u * WARPS < count ? from[(first + u * WARPS) * stride] : 0.0;
-        // Lanes part ways once, not at every number.
+        // One branch instead of one per number.
         if (!is_maximum(q)) {
 #pragma unroll
             for (unsigned u = 0; u < AHEAD; ++u) sum += v[u];
@@ -183,13 +184,13 @@ static __noinline__ __device__ void add_parts(const Cross& c, SinkhornShared& sh
     __syncthreads();
 }
 
-// Moves the block's own columns as decided. Where β leaves its range the flag is raised.
+// Moves the block's own columns as decided. Raises the flag if β leaves its range.
 static __noinline__ __device__ void step(const Cross& c, Group& group, const Mixing& s) {
     const uint64_t size = c.columns.rows, m = c.y.n;
     for (unsigned part = group.rank; part < c.columns.count; part += group.blocks) {
         const uint64_t end = earlier((part + 1) * size, m);
         for (uint64_t j = part * size + threadIdx.x; j < end; j += blockDim.x) {
-            // All loads first: they take one latency together.
+            // All loads first, so that their latencies overlap.
             const float weight = c.y.weights[j], log_weight = c.y.log_weights[j], beta = c.beta[j], r = c.r[j];
             const float accepted = c.accepted[j], accepted_r = c.accepted_r[j];
             float point[MEMORY];
@@ -247,8 +248,8 @@ static __noinline__ __device__ void mend(const Cross& c, float kappa, const Grou
     }
 }
 
-// Begins at the next ε: from nothing at the first, else from potentials that go on as they went, f being nearly linear in ε.
-// `before` keeps G of the last ε. Rows become exact.
+// Begins at the next ε: from zero at the first, otherwise from potentials extrapolated from the last two, because f is nearly
+// linear in ε. `before` stores G of the previous ε. Rows become exact.
 static __noinline__ __device__ void descend(const Cross& c, unsigned d, const Anneal& a, Group& group, float* room) {
     const float inverse = 1.0f / a.before, onward = 1.0f / a.ratio;
     uint64_t size = c.columns.rows;

@@ -1,5 +1,5 @@
-// ∂S_ε/∂x_k = 2 a_k (mean of row k of the plan (x, x) − of (x, y))   (D5; rows are exact, so the last term there is 0).
-// One thread a coordinate: pairs × n × d, row-major. Means are in units of √(ε ln 2). Bound by memory, 12 bytes each.
+// ∂S_ε/∂x_k = 2 a_k (mean of row k of the plan (x, x) − of (x, y))   (D5; the last term there is 0 because rows are exact).
+// One thread per coordinate: pairs × n × d, row-major. Means are in units of √(ε ln 2). Bound by memory, 12 bytes per coordinate.
 #include "sinkhorn.cuh"
 
 struct SinkhornGradientArgs {

@@ -1,10 +1,10 @@
 // The extreme eigenvalues as functions of parameters and points (D4), for both ends at once. Twin: nn::Jets.
 //   ż_l = W_l ȧ_{l−1}, z̈_l = W_l ä_{l−1} (ȧ_0 = v, ä_0 = 0), ȧ_l = σ' ż_l, ä_l = σ' z̈_l + σ'' ż_l², λ = w·ä_L
 //   z̈̄ = δσ', ż̄ = βσ' + 2δσ''ż, z̄ = γσ' + βσ''ż + δ(σ''z̈ + σ'''ż²), all three propagated by W_lᵀ; δ_L = factor · w
-// One block: the three jets of both ends are six rows of one product. factors[end] = 0 leaves an end out; nothing is done if
-// both are 0. Adds factor · ∂λ/∂u to the row of ū that attained the end (`result` of `extremes` over this batch alone). The
-// gradient in the parameters is an outer product of what is left in `jets`, formed where the gradients are summed
-// (weights.cu). In f32: it is a term of an f32 gradient, and sums are short.
+// One block: the three jets of both ends are six rows of one product. factors[end] = 0 leaves an end out; if both are 0, nothing
+// is done. Adds factor · ∂λ/∂u to the row of ū at which the end was attained (`result` of `extremes` over this batch only). The
+// gradient in the parameters is an outer product of the values left in `jets`, formed where the gradients are summed
+// (weights.cu). f32 suffices because it is a term of an f32 gradient and the sums are short.
 // jets: 2 × 11 × (d + Σ widths): a, ȧ, ä of layers 0 .. L, then σ', σ'', σ''', ż, z̈, then the bars z̈̄, ż̄, z̄.
 // Shared memory as in forward.cu with R = 6. Bound by one SM's reads of W from L2, 2 × 200 kB at 4 × 128: about 6 µs.
 #pragma once
@@ -13,7 +13,7 @@
 
 enum { JET_A, JET_DA, JET_DDA, JET_FIRST, JET_SECOND, JET_THIRD, JET_DZ, JET_DDZ, JET_BAR_DDZ, JET_BAR_DZ, JET_BAR_Z, JETS };
 
-// Where the entries of layer l of one quantity of one end begin.
+// Offset of the entries of layer l, for one quantity of one end.
 static __device__ __forceinline__ unsigned jet_at(Network f, unsigned end, unsigned field, unsigned l) {
     return (end * JETS + field) * (f.size(0) + f.stored()) + (l ? f.size(0) + f.before(l) : 0);
 }
@@ -71,7 +71,7 @@ KERNEL __launch_bounds__(512, 1) eigenvalue_jets(EigenvalueJetsArgs args) {
         float* t = now;
         now = next, next = t;
     }
-    // `now`: (δ, β, γ) of both ends.
+    // `now` holds (δ, β, γ) of both ends.
     const float* const w = parameters + f.weights(top + 1);
     for (unsigned e = threadIdx.x; e < 6 * f.size(top); e += blockDim.x) {
         const unsigned row = e / f.size(top), c = e % f.size(top);
@@ -102,7 +102,7 @@ KERNEL __launch_bounds__(512, 1) eigenvalue_jets(EigenvalueJetsArgs args) {
         float* t = now;
         now = next, next = t;
     }
-    // γ_0; both ends may be the same row.
+    // γ_0; both ends can have the same row.
     for (unsigned c = threadIdx.x; c < d; c += blockDim.x)
         for (unsigned end = 0; end < 2; ++end)
             if (factors[end] != 0.0) bar_u[static_cast<uint64_t>(result[2 + end]) * d + c] += now[(end * 3 + 2) * stride + c];

@@ -1,8 +1,8 @@
 // Extreme eigenvalues of the Hessian of f over a batch (D2, D7). Twin: clouds::geodesic::spectrum::Spectrum.
-// `hessian` forms H = Σ_l Z_lᵀ diag(c_l) Z_l (+ S), Z_l = W_l J_{l−1}, J_l = diag(σ'(z_l)) Z_l, for ⌊V/d⌋ rows a block: V
-// tangents in shared memory share every weight that is read. The two eigenvalues of a row are found on the spot, in f64: closed
-// forms for d ≤ 3 by one thread, Jacobi's rotations by one warp for d ≤ V.
-// Shared memory: 2 V rows of `stride` numbers, V numbers a thread, 3 V d numbers for the matrices.
+// `hessian` forms H = Σ_l Z_lᵀ diag(c_l) Z_l (+ S), Z_l = W_l J_{l−1}, J_l = diag(σ'(z_l)) Z_l, for ⌊V/d⌋ rows per block: each
+// weight read is used for V tangents in shared memory. The two eigenvalues of a row are found in the same kernel, in f64: closed
+// forms for d ≤ 3 by one thread, Jacobi rotations by one warp for d ≤ V.
+// Shared memory: 2 V rows of `stride` numbers, V numbers per thread, 3 V d numbers for the matrices.
 //   | m = 1024, d = 3, 4 × 128, V = 24: 128 blocks of 256 | amount    | on an H100 |
 //   | multiply-adds, 3 square layers × 3 tangents         | 0.30 GFLOP| 6 µs at 60 TFLOP/s |
 //   | weights from L2, 200 kB a block                     | 26 MB     | 5 µs at 5.5 TB/s |
@@ -87,7 +87,7 @@ static __device__ __forceinline__ void hessian_rows(Shape shape, const float* __
             low = a[at_low * d + at_low];
             high = a[at_high * d + at_high];
         }
-        // An entry that is not finite may not hide.
+        // An entry that is not finite must not be hidden.
         if (!(sum - sum == 0.0)) low = high = not_a_number();
         if (d <= 3 || lane == 0) {
             ends[2 * (row + r)] = low;
@@ -117,7 +117,7 @@ HESSIAN(8)
 HESSIAN(16)
 HESSIAN(24)
 
-// Of two candidates for an end the one that counts: NaN before numbers, then the outer one, then the earlier row.
+// Whether the first of two candidates for an end wins: NaN before numbers, then the outer one, then the earlier row.
 static __device__ __forceinline__ bool outdoes(double a, double row_a, double b, double row_b, bool high) {
     const bool nan_a = a != a, nan_b = b != b;
     if (nan_a != nan_b) return nan_a;
@@ -137,11 +137,11 @@ struct ExtremesArgs {
 };
 LAYOUT(ExtremesArgs, table, u, hessians, ends, basis, tridiagonal, result, m, steps)
 
-// The extreme eigenvalues of all rows, the rows that attain them, the points there and the unit
-// eigenvectors, in f64: result = { λmin, λmax, row of λmin, row of λmax, vector of λmin [d], of λmax [d], u of λmin [d], of
-// λmax [d] }. One block of 256; the order of the rows
-// decides ties, so the result does not depend on timing. With `basis` (steps > 0) the vectors are Ritz vectors: `hessians` is
-// unused and the matrix is the tridiagonal one of lanczos.cu. Shared memory: 2 × 2 n² f64, n = d or steps. Latency alone.
+// The extreme eigenvalues over all rows, the rows at which they are attained, the points there and the unit eigenvectors, in f64:
+// result = { λmin, λmax, row of λmin, row of λmax, vector of λmin [d], of λmax [d], u of λmin [d], of λmax [d] }. One block of
+// 256; the order of the rows decides ties, so the result does not depend on timing. With `basis` (steps > 0) the vectors are Ritz
+// vectors: `hessians` is unused and the matrix is the tridiagonal one of lanczos.cu. Shared memory: 2 × 2 n² f64, n = d or steps.
+// Bound by latency.
 KERNEL extremes(ExtremesArgs args) {
     const uint32_t* __restrict__ table = args.table;
     const float *__restrict__ u = args.u, *__restrict__ hessians = args.hessians, *__restrict__ basis = args.basis;
@@ -153,7 +153,7 @@ KERNEL extremes(ExtremesArgs args) {
     __shared__ double values[2][8], rows[2][8];
     const unsigned d = Shape{table}.dim(), n = steps ? steps : d, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (int high = 0; high < 2; ++high) {
-        // A row that is no row loses every tie.
+        // A thread without rows loses every tie.
         double best = high ? -INFINITE : INFINITE, place = INFINITE;
         for (uint64_t r = threadIdx.x; r < m; r += blockDim.x) {
             const double value = ends[2 * r + high], at = static_cast<double>(r);

@@ -1,9 +1,9 @@
 // u = φ(x) and v = ∇f(u) for a batch (D1; residual terms D11 a). Twins: Chunk::forward, nn::Pass::{forward, gradient}.
 //   φ: a_l = σ(W_l a_{l−1} + b_l), u = W a_L + b (+ m + L x)
 //   f: the same without output; δ_L = w, s_l = δ_l ⊙ σ'(z_l), δ_{l−1} = W_lᵀ s_l, v = δ_0 (+ S u + b)
-// A block takes R rows through everything; only the rows' present layer lies in shared memory. `forward` writes what later
-// passes need to `store`; `evaluate` walks over any number of rows and needs room for σ' of f alone, gridDim.x · R rows.
-// Shared memory: 2 R rows of `stride` numbers (a multiple of 4, at least the largest width and d), and R numbers a thread.
+// A block processes R rows through all layers; only the current layer of the rows is in shared memory. `forward` writes what
+// later passes need to `store`; `evaluate` processes any number of rows and needs memory only for σ' of f, gridDim.x · R rows.
+// Shared memory: 2 R rows of `stride` numbers (a multiple of 4, at least the largest width and d), and R numbers per thread.
 //   | m = 1024, d = 3, 4 × 128, R = 8: 128 blocks of 512 | amount | on an H100 |
 //   | multiply-adds, 9 square layers of 128               | 0.31 GFLOP   | 6 µs at 60 TFLOP/s |
 //   | weights from L2, 600 kB a block                     | 77 MB        | 14 µs at 5.5 TB/s |
@@ -60,9 +60,9 @@ static __device__ __forceinline__ void forward_rows(Shape shape, const float* __
             now = next, next = t;
         }
         for (unsigned e = threadIdx.x; e < count * d; e += blockDim.x) u[row * d + e] = now[e / d * stride + e % d];
-        // f: forward, with s_L at once
+        // f: forward, with s_L in the last layer
         const float* w = parameters + f.weights(f.hidden() + 1);
-        // Rows of σ': those of the batch, or the block's own.
+        // Rows of σ': those of the batch, or those of the block.
         const uint64_t place = STORE ? row : static_cast<uint64_t>(blockIdx.x) * R;
         const uint64_t places = STORE ? m : static_cast<uint64_t>(gridDim.x) * R;
         float* const slopes = STORE ? kept.f(F_FIRST, 1) : store;

@@ -1,4 +1,4 @@
-// Barrier of a group of blocks of a cooperative launch: groups do not wait for each other.
+// Barrier of a group of blocks of a cooperative launch; groups do not wait for each other.
 #pragma once
 #include "compat.cuh"
 #if !defined(__CUDACC__)
@@ -6,22 +6,22 @@
 #include <time.h>
 #endif
 
-// Counters lie so many apart: each on a cache line of its own.
+// Distance of two counters, so that each has a separate cache line.
 #define COUNTER_STRIDE 16
-// Arrivals are counted below this, blocks that raised a flag above.
+// The lower bits of a counter count arrivals; the bits from this value on count blocks that raised a flag.
 #define RAISED (1ull << 48)
 
-// A block's view of its group, in shared memory. The counter, in the memory of all, is 0 before the launch.
+// The state of a group in the shared memory of a block. The counter is in global memory and is 0 before the launch.
 struct Group {
     uint64_t *counter, arrivals;
-    // This block among them.
+    // Index of this block in the group, and number of blocks.
     unsigned rank, blocks;
-    // Set by any thread before a barrier with FLAGS: `flag` is 1 for the whole group after it.
+    // `raise` is set by any thread before a barrier with FLAGS; after the barrier, `flag` is 1 for the whole group.
     unsigned raise, flag;
     uint64_t raised;
 };
 
-// For one thread, before a barrier of the block.
+// Called by one thread, before a barrier of the block.
 static __device__ __forceinline__ void group_begin(Group& g, uint64_t* counter, unsigned rank, unsigned blocks) {
     g.counter = counter;
     g.rank = rank;
@@ -30,10 +30,11 @@ static __device__ __forceinline__ void group_begin(Group& g, uint64_t* counter, 
     g.raise = g.flag = 0;
 }
 
-// What any thread of the group wrote before is seen by all its threads after: block barriers order a block's threads with
-// its first, release and acquire order those of the blocks. The flags travel with the arrivals, at no cost: a block that sees
-// all arrivals of a barrier sees all its flags. A fast block may raise for the next barrier before a slow one has seen this one:
-// so flags are looked at with FLAGS alone, at the barrier that they were raised for, and none may be raised for the one after it.
+// Makes everything that a thread of the group wrote before visible to all its threads: block barriers order the threads of a
+// block with its first thread, release and acquire order the first threads. The flags are part of the arrival counter and cost
+// nothing: a block that sees all arrivals at a barrier sees all its flags. A fast block can raise a flag for the next barrier
+// before a slow block has read this one. Therefore flags are read only with FLAGS, at the barrier for which they were raised, and
+// none may be raised for the barrier after it.
 template <bool FLAGS = false>
 static __device__ __forceinline__ void group_sync(Group& g) {
     __syncthreads();
@@ -47,7 +48,7 @@ static __device__ __forceinline__ void group_sync(Group& g) {
             add_release(g.counter, raise ? RAISED + 1 : 1);
             uint64_t seen;
 #if !defined(__CUDACC__)
-            // Blocks of an emulated cooperative launch are threads of the system; a block that failed never arrives.
+            // Blocks of an emulated cooperative launch are threads of the operating system; a block that failed never arrives.
             const time_t since = time(nullptr);
 #endif
             while ((seen = load_acquire(g.counter)) % RAISED < g.arrivals) {

@@ -1,10 +1,10 @@
-// Times inside the interval on which id + t∇f is a diffeomorphism (D7), and the particles there.
+// Times in the interval on which id + t∇f is a diffeomorphism (D7), and the particles at these times.
 #include "terms.cuh"
 
-// Twin: clouds::geodesic::interval::Interval. Eigenvalues that are no numbers leave the time 0 alone.
+// Twin: clouds::geodesic::interval::Interval. If the eigenvalues are NaN, only the time 0 is left.
 struct TimeInterval {
     double low, high;
-    // ∂low/∂λmax and ∂high/∂λmin, 0 at the infinities.
+    // ∂low/∂λmax and ∂high/∂λmin; 0 if the end is infinite.
     double low_slope, high_slope;
 };
 
@@ -22,7 +22,7 @@ static __device__ __forceinline__ TimeInterval time_interval(double lambda_min, 
     return t;
 }
 
-// Ends on which a time may have been put.
+// The end to which a time was clipped.
 #define INSIDE 0
 #define AT_LOW 1
 #define AT_HIGH 2
@@ -48,9 +48,9 @@ LAYOUT(PlaceParticlesArgs, u, v, extremes, times, index, ends, slot_time, slot_e
 // Algorithm 1, lines 5 and 6: t' = t clipped to the interval of the batch and z = u + t' v, for every slot.
 //   extremes    λmin, λmax over the batch
 //   times       n + 2: those of the measures, then the meeting times on the first component and on this one
-// Writes ends (low, high, ∂low/∂λmax, ∂high/∂λmin), the time and the end of each slot, with earlier components the clipped meeting
-// times (old, new) and their ends, and z (visits × count, count = m d).
-// Grid: (⌈count / block⌉, visits). Bound by memory: 12 bytes a number.
+// Writes ends (low, high, ∂low/∂λmax, ∂high/∂λmin), the time and the end of each slot, if there are earlier components the
+// clipped meeting times (old, new) and their ends, and z (visits × count, count = m d).
+// Grid: (⌈count / block⌉, visits). Bound by memory: 12 bytes per number.
 KERNEL place_particles(PlaceParticlesArgs args) {
     const float *__restrict__ u = args.u, *__restrict__ v = args.v;
     const double *__restrict__ extremes = args.extremes, *__restrict__ times = args.times;

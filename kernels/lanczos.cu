@@ -1,10 +1,11 @@
 // Extreme Ritz values of the Hessian of f at every row, for large d: Lanczos iterations with full reorthogonalisation on
 // products H q (D3). Twin: clouds::geodesic::spectrum::Spectrum::lanczos. All rows start from the same unit vector `start`.
 //   w = H q_k, α_k = ⟨q_k, w⟩, r = w − Σ_j ⟨q_j, w⟩ q_j (twice), β_k = |r|, q_{k+1} = r / β_k
-// Rows do not know each other, so one launch does all steps: a block takes R rows, a warp a row in what follows the product.
+// Rows are independent, so one launch does all steps: a block processes R rows, and after each product one warp processes one
+// row.
 // basis: steps × m × d, f32; tridiagonal: m × 2 × steps (α, then β), f64; ends: m × 2. f32 vectors, orthogonalised twice, leave
-// an error of about 1e-6 |H| in the values, that of the products themselves.
-// Shared memory as in forward.cu. Per step 2 L layers, as a forward pass through f, and 2 k d multiply-adds a row.
+// an error of about 1e-6 |H| in the values, which is the error of the products.
+// Shared memory as in forward.cu. Per step 2 L layers, as a forward pass through f, and 2 k d multiply-adds per row.
 #include "backward.cu"
 #include "symmetric.cuh"
 
@@ -48,7 +49,7 @@ static __device__ __forceinline__ void lanczos_rows(Shape shape, const float* __
             norm = sqrt(warp_sum(norm));
             if (lane == 0) t[steps + k] = norm;
             if (k + 1 < steps) {
-                // A NaN goes on; a vector of 0 ends the iterations of its row.
+                // NaN propagates; a zero vector ends the iterations of its row.
                 const float inverse = norm <= 1e-12 ? 0.0f : static_cast<float>(1.0 / norm);
                 for (unsigned i = lane; i < d; i += 32) basis[((k + 1) * m + row + warp) * d + i] = inverse * w[i];
             }

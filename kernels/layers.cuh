@@ -1,10 +1,10 @@
-// What all passes through the networks share: the shape of the networks in device memory, where a pass keeps its numbers, and
-// the product of a few rows with a weight matrix by one block.
+// Shared by all passes through the networks: the shape of the networks in device memory, the storage of a pass, and the product
+// of a few rows with a weight matrix by one block.
 #pragma once
 #include "compat.cuh"
 
-// One network in the table that the host writes: L, activation, Σ widths of the hidden layers, then for l = 0 .. L + 1 the
-// width n_l, where W_l starts (b_l follows it), and Σ n_k over 1 ≤ k < l.
+// One network in the table that the host writes: L, activation, Σ widths of the hidden layers, then for l = 0 .. L + 1 the width
+// n_l, the offset of W_l (b_l follows it), and Σ n_k over 1 ≤ k < l.
 struct Network {
     const uint32_t* table;
     __device__ unsigned hidden() const { return table[0]; }
@@ -16,9 +16,9 @@ struct Network {
     __device__ unsigned before(unsigned l) const { return table[5 + 3 * l]; }
 };
 
-// φ and f. Their parameters lie in one vector, φ first, each laid out as on the CPU. A second vector, the mirror, holds every
-// W_l and L transposed (in × out) at the same place, and all else unchanged: products in either direction then read their
-// matrix along rows, a warp 128 bytes at a time.
+// φ and f. Their parameters are one vector, φ first, each with the layout of the CPU. A second vector, the mirror, has every W_l
+// and L transposed (in × out) at the same offset, and everything else unchanged. With both, products in either direction read
+// their matrix along rows, a warp 128 bytes at a time.
 struct Shape {
     const uint32_t* table;
     __device__ unsigned dim() const { return table[0]; }
@@ -31,17 +31,17 @@ struct Shape {
     __device__ unsigned slope() const { return table[7]; }
     __device__ unsigned phi_parameters() const { return table[8]; }
     __device__ unsigned parameters() const { return table[9]; }
-    __device__ unsigned last() const { return table[10]; }  // where the parameters begin in which f is linear
+    __device__ unsigned last() const { return table[10]; }  // offset of the parameters in which f is linear
 };
 
-// The table of `Shape`, the parameters and the mirror, where a kernel only reads them.
+// The table of `Shape`, the parameters and the mirror, read only.
 struct NetworkWeights {
     const uint32_t* table;
     const float *parameters, *mirror;
 };
 LAYOUT(NetworkWeights, table, parameters, mirror)
 
-// Numbers that a pass over m rows keeps: for each quantity and hidden layer a row-major m × n_l matrix.
+// Numbers that a pass over m rows stores: for each quantity and hidden layer a row-major m × n_l matrix.
 enum { PHI_A, PHI_FIRST, PHI_BAR, PHI_FIELDS };
 // a, σ', s = δ ⊙ σ', c = δ ⊙ σ'' (D1, D2), ȧ, ζ (D3)
 enum { F_A, F_FIRST, F_S, F_C, F_DOT, F_ZETA, F_FIELDS };
@@ -60,13 +60,13 @@ struct Store {
     }
 };
 
-// Adds to sum[v] = Σ_{k0 ≤ k < k1} x[v][k] w[k][c] for V rows at once: a weight is read once for V multiplications.
+// Adds Σ_{k0 ≤ k < k1} x[v][k] w[k][c] to sum[v] for V rows at once: each weight read is used for V multiplications.
 template <int V>
 static __device__ __forceinline__ void products(const float* __restrict__ w, unsigned n_c, unsigned c, unsigned k0, unsigned k1,
                                                 const float* x, unsigned stride, float (&sum)[V]) {
     const float* p = w + static_cast<uint64_t>(k0) * n_c + c;
     unsigned k = k0;
-    // Eight weights are multiplied while the next eight are on their way from L2.
+    // Eight weights are multiplied while the next eight are loaded from L2.
     float a[8], ahead[8];
     if (k + 8 <= k1) {
 #pragma unroll
@@ -103,9 +103,9 @@ static __device__ __forceinline__ void products(const float* __restrict__ w, uns
     }
 }
 
-// use(v, c, Σ_k x[v][k] w[k][c]) for V rows x in shared memory (rows `stride` apart, a multiple of 4) and all columns of the
-// n_k × n_c matrix w. The whole block calls it. A thread has one column and a slice of k; the slices' sums meet in `partial`
-// (blockDim.x · V numbers). Ends with a barrier: what `use` wrote is there for all.
+// Calls use(v, c, Σ_k x[v][k] w[k][c]) for V rows x in shared memory (rows `stride` apart, a multiple of 4) and all columns of
+// the n_k × n_c matrix w. The whole block must call it. A thread has one column and a slice of k; the sums of the slices are
+// added in `partial` (blockDim.x · V numbers). Ends with a barrier: values written by `use` are visible to all threads.
 template <int V, class Use>
 static __device__ __forceinline__ void layer(const float* __restrict__ w, unsigned n_k, unsigned n_c, const float* x,
                                              unsigned stride, float* partial, Use use) {
@@ -136,7 +136,8 @@ static __device__ __forceinline__ void layer(const float* __restrict__ w, unsign
     }
 }
 
-// Rows [row, row + count) of a row-major matrix with n columns into V rows of shared memory, zeros behind. No barrier.
+// Copies rows [row, row + count) of a row-major matrix with n columns to V rows of shared memory, with zeros after them. No
+// barrier.
 template <int V>
 static __device__ __forceinline__ void load_rows(const float* from, uint64_t row, unsigned count, unsigned n, float* x,
                                                  unsigned stride) {

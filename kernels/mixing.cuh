@@ -1,6 +1,6 @@
-// Anderson mixing of the column scaling β, guarded: the decisions. Twin: ot::sinkhorn::anderson.
+// Decisions of the guarded Anderson mixing of the column scaling β. Twin: ot::sinkhorn::anderson.
 //
-// Every block of a group holds the same state and decides the same from the same sums; the vectors are the caller's.
+// Every block of a group has the same state and makes the same decisions from the same sums; the caller has the vectors.
 #pragma once
 #include "anneal.cuh"
 #include "softmin.cuh"
@@ -8,31 +8,31 @@
 #define MEMORY 10
 #define LARGEST 60.0f
 #define WIDEST 24.0
-// So many good mixed steps one after the other halve the cost of the next rejection.
+// Number of consecutive good mixed steps that halve the cost of the next rejection.
 #define FORGIVEN 4
-// After so many steps with nearly the same residual steps are lengthened, twice each time.
+// Number of consecutive steps with nearly the same residual after which steps are lengthened, twice each time.
 #define STEADY 3
 
-// What one iteration sums over the columns: Σ b times |2^−r − 1|, β, r, r²; the largest |β| and |r|; products with the history
-// and of the newest change. The last sum is over the rows.
+// Sums of one iteration over the columns: Σ b times |2^−r − 1|, β, r, r²; the largest |β| and |r|; products with the history and
+// of the newest change. The last sum is over the rows.
 enum { TOTAL_ERROR, TOTAL_SCALING, TOTAL_GAIN, TOTAL_SQUARE, TOTAL_SPAN, TOTAL_LONGEST, TOTAL_RIGHT,
        TOTAL_GRAM = TOTAL_RIGHT + MEMORY, TOTAL_NEW_RIGHT = TOTAL_GRAM + MEMORY, TOTAL_NEW_GRAM, COLUMN_TOTALS,
        TOTAL_ROWS = COLUMN_TOTALS, TOTALS };
 static __device__ __forceinline__ bool is_maximum(int total) { return total == TOTAL_SPAN || total == TOTAL_LONGEST; }
-// What to do with β: nothing more; from 0 at another ε; back to the accepted point and a plain step from there; a plain step;
-// accept and go on.
+// What to do with β: stop; restart from 0 at another ε; return to the accepted point and take a plain step there; take a plain
+// step; accept and continue.
 enum { STEP_STOP, STEP_NEXT, STEP_BACK, STEP_PLAIN, STEP_ON };
 
 struct Mixing {
     double gram[MEMORY * MEMORY];
     double accepted_dual, accepted_error, gain, best;
-    // Coefficients of the history; how many times r a step adds.
+    // Coefficients of the history; factor of r in a step.
     float c[MEMORY], stretch;
     int len, head, linked, mixed, wait, penalty, good, age, steady;
     int step, push, mix;
 };
 
-// Forgets the history and its dual value; keeps the penalty. One thread.
+// Clears the history and its dual value; keeps the penalty. One thread.
 static __device__ __forceinline__ void mixing_restart(Mixing& s) {
     s.len = s.head = s.linked = s.mixed = s.age = s.steady = 0;
     s.stretch = 1.0f;
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void mixing_reset(Mixing& s) {
     s.penalty = 2;
 }
 
-// Ends the solve or this ε, or chooses the step and its place in the history; the numbers there are mixing_solve's. One thread.
+// Ends the solve or this ε, or chooses the step and its place in the history; mixing_solve computes the coefficients. One thread.
 static __noinline__ __device__ void mixing_choose(Mixing& s, Anneal& a, const double* total) {
     const double error = total[TOTAL_ERROR], dual = total[TOTAL_SCALING] + total[TOTAL_ROWS];
     s.push = -1;
@@ -64,7 +64,7 @@ static __noinline__ __device__ void mixing_choose(Mixing& s, Anneal& a, const do
         s.age += 1;
     }
     if (s.mixed) {
-        // A plain step gains at least KL(b | columns); ask a tenth of it of a mixed one, up to the rounding of f32.
+        // A plain step gains at least KL(b | columns). A mixed step must gain a tenth of it, up to the rounding of f32.
         const bool enough = dual >= s.accepted_dual + 0.1 * s.gain - 2.4e-7;
         const bool worse = !(enough && (error < 3.0 * s.accepted_error || error > 0.5));
         if (worse || s.age > MEMORY + 5) {
@@ -85,8 +85,8 @@ static __noinline__ __device__ void mixing_choose(Mixing& s, Anneal& a, const do
         }
     }
     s.step = STEP_ON;
-    // Clusters whose masses differ are drawn together by a constant step each time; there is nothing to fit. Problems that are
-    // not known to be hard lose by it.
+    // Clusters with different masses move together by a constant step each time, and mixing has nothing to fit. Problems that are
+    // not known to be hard would be slower with longer steps.
     const bool same = error > 0.7 * s.accepted_error && total[TOTAL_NEW_GRAM] < 0.01 * total[TOTAL_SQUARE];
     s.steady = !a.watched && same ? s.steady + 1 : 0;
     if (s.steady >= STEADY) {
@@ -114,9 +114,9 @@ static __noinline__ __device__ void mixing_choose(Mixing& s, Anneal& a, const do
     }
 }
 
-// Enters the newest pair's products into the history and, where columns are to be mixed, solves (gram + ridge) c = right by
-// elimination, lane i holding row i: a step and a reciprocal for each unknown. The pivots are those of Cholesky; if one is
-// not positive, or a coefficient is out of bounds, the step stays plain. One warp.
+// Enters the products of the newest pair into the history and, if columns are to be mixed, solves (gram + ridge) c = right by
+// elimination with row i in lane i: one step and one reciprocal per unknown. The pivots are those of Cholesky; if a pivot is not
+// positive or a coefficient is out of bounds, the step remains plain. One warp.
 static __noinline__ __device__ void mixing_solve(Mixing& s, const double* total) {
     const int lane = threadIdx.x % 32, len = s.len, push = s.push, mix = s.mix;
     const bool here = lane < len;
@@ -155,7 +155,7 @@ static __noinline__ __device__ void mixing_solve(Mixing& s, const double* total)
     const double c = right * inverse;
     good = __all_sync(0xffffffffu, good && (!here || fabs(c) < 1e4));
     if (here) s.c[lane] = static_cast<float>(c);
-    // All lanes have read what the first one writes.
+    // All lanes have read what lane 0 overwrites.
     __syncwarp();
     if (lane == 0) s.mix = s.mixed = good;
 }

@@ -1,9 +1,9 @@
 // The networks' parameters in device memory: one update by Adam (Kingma and Ba, 2015), the change of gauge (D11 d), the mirror.
-// Twins: nn::Adam, clouds::train::state::State::rescale. One thread a parameter; bound by memory: 32 bytes a parameter, and by the scattered
-// writes of the mirror: 0.1 M parameters take about 2 µs from L2.
+// Twins: nn::Adam, clouds::train::state::State::rescale. One thread per parameter. Bound by memory: 32 bytes per parameter, and
+// the scattered writes of the mirror; 0.1 M parameters take about 2 µs from L2.
 #include "layers.cuh"
 
-// Where parameter p stands in the mirror: weights and L transposed, the rest in its place.
+// Position of parameter p in the mirror: transposed for weights and L, unchanged for the rest.
 static __device__ __forceinline__ unsigned mirrored(Shape shape, unsigned p) {
     const Network net = p < shape.phi_parameters() ? shape.phi() : shape.f();
     for (unsigned l = 1; l <= net.hidden() + 1; ++l) {
@@ -46,9 +46,9 @@ struct UpdateNetworksArgs {
 };
 LAYOUT(UpdateNetworksArgs, table, gradient, parameters, mirror, first, second, rates, scale, flags)
 
-// m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², p ← p − step m / (√v + floor) with rates = { step, floor }; then f ← c f
-// with c = *scale: the parameters in which f is linear times c, their moments by 1/c and 1/c². The mirror follows.
-// Nothing where flags[0] is 0: a step has failed.
+// m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², p ← p − step m / (√v + floor) with rates = { step, floor }; then f ← c f with c
+// = *scale: the parameters in which f is linear times c, their moments by 1/c and 1/c². The mirror is updated too.
+// Changes nothing if flags[0] is 0: a step has failed.
 KERNEL update_networks(UpdateNetworksArgs args) {
     const uint32_t *__restrict__ table = args.table, *__restrict__ flags = args.flags;
     const float *__restrict__ gradient = args.gradient, *__restrict__ rates = args.rates;

@@ -1,6 +1,5 @@
-// Random numbers as a pure function of (seed, address, position): Philox4x32-10 of Salmon, Moraes, Dror and
-// Shaw (SC 2011), word for word those of src/rng. Word k of a stream is word k % 4 of its block k / 4, so that any
-// thread draws any part of it.
+// Random numbers as a pure function of (seed, address, position): Philox4x32-10 of Salmon, Moraes, Dror and Shaw (SC 2011), word
+// for word those of src/rng. Word k of a stream is word k % 4 of its block k / 4, so that any thread can compute any part of it.
 #pragma once
 #include "compat.cuh"
 
@@ -55,12 +54,13 @@ static __device__ __forceinline__ uint32_t philox_word(const PhiloxStream& s, ui
     return i == 0 ? b.word[0] : i == 1 ? b.word[1] : i == 2 ? b.word[2] : b.word[3];
 }
 
-// A word as a number of the open interval (0, 1). Exact, so that a product with it may be contracted.
+// Converts a word to a number in the open interval (0, 1). The result is exact, so contracting a product with it does not change
+// it.
 static __device__ __forceinline__ double unit_interval(uint32_t word) {
     return (static_cast<double>(word) + 0.5) * (1.0 / 4294967296.0);
 }
 
-// A word as an index below n.
+// Converts a word to an index below n.
 static __device__ __forceinline__ uint32_t below(uint32_t word, uint32_t n) {
     return static_cast<uint32_t>(static_cast<uint64_t>(word) * n >> 32);
 }
@@ -102,7 +102,7 @@ static __device__ __forceinline__ uint32_t reversed_bits(uint32_t v) {
     return v >> 16 | v << 16;
 }
 
-// Generators of the lattice, one a dimension (rng.rs).
+// Generators of the lattice, one per dimension (rng.rs).
 static __device__ __forceinline__ uint32_t lattice_generator(uint32_t k) {
     switch (k) {
     case 0: return 1u;

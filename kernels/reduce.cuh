@@ -1,4 +1,4 @@
-// Sums over a block in a fixed order: the same bits whatever the hardware's timing.
+// Sums over a block in a fixed order, so that the bits do not depend on timing.
 #pragma once
 #include "compat.cuh"
 
@@ -9,7 +9,7 @@ static __device__ __forceinline__ T warp_sum(T v) {
     return v;
 }
 
-// Sum over a block of whole warps, for every thread. `room` holds one number a warp; it may be used again at once.
+// Sum over a block of whole warps, returned to every thread. `room` has one number per warp and can be reused at once.
 template <class T>
 static __device__ __forceinline__ T block_sum(T v, T* room) {
     const unsigned warps = blockDim.x / 32;

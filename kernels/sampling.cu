@@ -7,12 +7,12 @@
 struct DrawShape {
     uint64_t seed;
     uint64_t m;         // rows of x and of each y
-    uint64_t units;     // of work for x
-    double weight;      // of a row of y
+    uint64_t units;     // of work for x, one thread each
+    double weight;      // weight of a row of y
     double fixed, twice_scale, least;  // the rule for ε
     uint32_t run, n, d, visits;
-    uint32_t form;      // how x is drawn
-    uint32_t rows;      // of x that read one stream, in form 0
+    uint32_t form;      // method of drawing x
+    uint32_t rows;      // rows of x that share one stream, in form 0
     uint32_t shared_numbers;
     uint32_t stratified;
 };
@@ -25,13 +25,13 @@ struct DrawReferenceArgs {
 };
 LAYOUT(DrawReferenceArgs, x, step, shape)
 
-// x ~ ρ = N(0, I), m × d. `form` says how (Stepper::draw, rng::lattice_normals):
-//   0  independent: each run of `rows` rows reads a stream of its own, [run, step, first row]; four numbers a thread
+// x ~ ρ = N(0, I), m × d. `form` is the method (CpuTrainer::draw, rng::lattice_normals):
+//   0  independent: each run of `rows` rows reads a separate stream, [run, step, first row]; four numbers per thread
 //   1  lattice, d ≤ 8: x = Φ⁻¹(frac(rev(row)·generator + shift)), the shift of column k being word k of [run, step, 0];
-//      one number a thread
-//   2  rows independent, row i from block i·⌈d/4⌉ of [run, step, 0] on; four numbers a thread
-// One thread a unit. Bound by the f64 functions of Box–Muller, some microseconds at m × d = 10^4; f64 so that the
-// numbers are those of the CPU after rounding to f32, but for the last digit of one in millions.
+//      one number per thread
+//   2  rows independent, row i from block i·⌈d/4⌉ of [run, step, 0] on; four numbers per thread
+// One thread per unit. Bound by the f64 functions of Box–Muller, some microseconds at m × d = 10^4. With f64, the numbers equal
+// those of the CPU after rounding to f32, except the last digit of one in millions.
 KERNEL draw_reference(DrawReferenceArgs args) {
     float* __restrict__ x = args.x;
     const uint64_t* __restrict__ step = args.step;
@@ -50,7 +50,7 @@ KERNEL draw_reference(DrawReferenceArgs args) {
     uint64_t first, end;
     PhiloxBlock b;
     if (form == 0) {
-        // Full runs hold rows · d numbers, a multiple of four: no thread straddles two.
+        // Full runs have rows · d numbers, a multiple of four, so that no thread needs two runs.
         const uint64_t length = static_cast<uint64_t>(rows) * d;
         first = 4 * unit;
         end = m * d;
@@ -80,11 +80,11 @@ struct DrawOrderArgs {
 };
 LAYOUT(DrawOrderArgs, order, picks, epoch, index, step, shape)
 
-// The measures of this step: whole rounds over all n in random order, `visits` a step, none twice in a round. When a
-// round begins (or `epoch`, the round of the stored order, is another one) the order is drawn anew: swaps of i with
-// i + below(n − i), Stream::shuffle_front on [run, round, 0].
-// One block. The words are drawn by all threads; the swaps are sequential, one thread, in shared memory where n numbers
-// fit (`shared_numbers` ≥ n): about 30 ns a measure, 500 ns in global memory, once in n / visits steps.
+// The measures of this step: whole rounds over all n in random order, `visits` per step, none twice in a round. When a round
+// begins (or `epoch`, the round of the stored order, is a different one), a new order is drawn: swaps of i with i + below(n − i),
+// Stream::shuffle_front on [run, round, 0].
+// One block. All threads draw the words. One thread does the swaps, which are sequential, in shared memory if n numbers fit
+// (`shared_numbers` ≥ n): about 30 ns per measure, 500 ns in global memory, once in n / visits steps.
 KERNEL draw_order(DrawOrderArgs args) {
     uint32_t *__restrict__ order = args.order, *__restrict__ picks = args.picks, *__restrict__ index = args.index;
     uint64_t* __restrict__ epoch = args.epoch;
@@ -133,13 +133,13 @@ struct DrawMeasuresArgs {
 };
 LAYOUT(DrawMeasuresArgs, points, cumulative, offsets, keys, index, step, y, epsilon, shape)
 
-// y ~ ν_i, m × d, for the measure i = index[slot] of each slot, and the ε of the slot. Points and cumulative weights of
-// all measures lie one after the other, measure i at offsets[i] .. offsets[i+1]. Draw j reads word j of [run, step, keys[i]];
+// y ~ ν_i, m × d, for the measure i = index[slot] of each slot, and the ε of the slot. Points and cumulative weights of all
+// measures are stored one after the other, measure i at offsets[i] .. offsets[i+1]. Draw j reads word j of [run, step, keys[i]];
 // it takes the first point whose cumulative weight exceeds total · (j + U)/m (stratified) or total · U (independent).
-// Twins: Source::draw_stratified, whose scan finds the same point as this search because its targets do not decrease,
-// and Source::draw. No product here feeds a sum that could be contracted: the points are those of the CPU.
+// Twins: Source::draw_stratified, whose scan finds the same point as this search because its targets do not decrease, and
+// Source::draw. No product here is an operand of a sum, so none can be contracted: the points equal those of the CPU.
 // ε = fixed if that is positive, else 2 · scale · max(Σ w |y − ȳ|², least): Data::epsilon.
-// One block a slot. Bound by the latency of the search, log₂ n_i dependent reads.
+// One block per slot. Bound by the latency of the search, log₂ n_i dependent reads.
 KERNEL __launch_bounds__(1024, 1) draw_measures(DrawMeasuresArgs args) {
     const float* __restrict__ points = args.points;
     const double* __restrict__ cumulative = args.cumulative;

@@ -1,42 +1,45 @@
-// Entropic optimal transport between clouds: all solves of a step in one cooperative launch, with no word from the host
-// until the last of them has ended. Twin: ot::sinkhorn::solver with streamed storage; mathematics there and in D5, D9.
+// Entropic optimal transport between clouds: all solves of a step in one cooperative launch, without communication with the host
+// until the last of them has ended. Twin: ot::sinkhorn::solver with streamed storage, which describes the mathematics; see also
+// D5, D9.
 //
 // Per iteration of a problem (x, y), base 2, coordinates scaled so that the exponent is a squared distance:
 //   rows      δ_i = −softmin of row i at β;                                      barrier of the problem's blocks
-//   columns   r_j = −softmin of column j − β_j, error Σ b |2^−r − 1|, dual value, all products mixing may want;  barrier
-//   step      every block decides the same (mixing.cuh) and moves its own columns;  barrier
-//   (now and then) another ε, or a step cut back: one barrier or two more
-// A problem (x, x) takes β ← ½ (β + δ): one barrier an iteration. Blocks own parts of rows and columns that depend on the
-// sizes alone: results are the same bits whatever the number of blocks or of problems in a launch, on a given GPU.
+//   columns   r_j = −softmin of column j − β_j, error Σ b |2^−r − 1|, dual value, all products for mixing;  barrier
+//   step      every block makes the same decision (mixing.cuh) and moves its own columns;  barrier
+//   (sometimes) another ε, or a step cut back: one or two more barriers
+// A problem (x, x) takes β ← ½ (β + δ): one barrier per iteration. Blocks process parts of rows and columns that depend only on
+// the sizes, so on a given GPU the results have the same bits for any number of blocks and of problems in a launch.
 //
-// Start: ε is halved from the variance of the clouds, one plain iteration (two barriers) each. Measured on six pairs of
+// Start: ε is halved from the variance of the clouds, with one plain iteration (two barriers) each. Measured on six pairs of
 // 1,024 points of shapes, mean iterations to 1e-3 / 1e-4, with the halvings in brackets:
 //   start                        default ε          half of it
 //   none                         22 / 27            35 / 43
 //   ε quartered                  19 / 24 (+ 5)      29 / 36 (+ 5)
 //   ε halved                     16 / 22 (+ 8)      24 / 33 (+ 9)
 //   every eighth point first     22 / 25 (+ 15)     33 / 38 (+ 26; small ones, with all their barriers)
-// So on such clouds it wins little; it is there for those that are far apart or in pieces. Where it does not suffice (clusters far
-// apart whose masses differ, ε far below the distances of neighbours, a start that is worse than none) the solve notices that its
-// error stands still and begins anew by annealing (anneal.cuh): ε falls by factors of 3, and each but the last is solved to the
-// mass of a point. One softmin of the rows and two barriers each beside the iterations, which the report counts.
+// So on such clouds the gain is small; the start is meant for clouds that are far apart or in pieces. If it does not suffice
+// (clusters far apart with different masses, ε far below the distances of neighbours, a start that is worse than none), the solve
+// detects that its error does not decrease and restarts by annealing (anneal.cuh): ε falls by factors of at most 3, and each
+// except the last is solved to a quarter of the mass of a point, or to 1e-2 if that is less. Each ε costs one softmin of the rows
+// and two barriers in addition to the iterations; the report counts them.
 //
-// What an iteration of n = m = 1,024, d = 3 consists of on an H100 (132 multiprocessors, 1.7 GHz), alone: estimates from the
-// compiled instructions and usual latencies, nothing of it measured. 128 blocks of 8 warps, a tile of 8 rows each: two
-// warps a scheduler, so that latencies hide badly.
-//   rows      a tile's 20 KB from L2, nothing stays in L1 over a barrier                           0.3 µs
+// Time of one iteration of n = m = 1,024, d = 3 on an H100 (132 multiprocessors, 1.7 GHz), with nothing else running: estimates
+// from the compiled instructions and usual latencies, not measurements. 128 blocks of 8 warps, one tile of 8 rows each: two warps
+// per scheduler, so that latencies are poorly hidden.
+//   rows      a tile's 20 KB from L2, because L1 keeps nothing over a barrier                       0.3 µs
 //             15 instructions an entry, lanes' exchanges: 1,300 issue cycles a scheduler            0.8
-//             exchanges' latency, warps' values, a block barrier or two, what comes of them         0.3
+//             exchanges' latency, warps' values, one or two block barriers, final computations      0.3
 //   columns   the same, and the sums of 8 columns: loaded beside the warps' values, added in f64    1.7
-//   barriers  three: writes out, an atomic, the poll of it, each a way to L2 and some back          3 · 0.6 to 1
-//   totals    128 parts of 29 numbers, 29 KB from L2 to every block, all under way together         0.4
+//   barriers  three: write, atomic addition, poll, each with one or more round trips to L2          3 · 0.6 to 1
+//   totals    128 parts of 29 numbers, 29 KB from L2 to every block, all in flight together         0.4
 //   mixing    decision 0.1; up to 10 eliminations of some 150 cycles, one warp                      0.2 to 1
 //   step      one latency of L2                                                                     0.3
-// Together 6 to 8 µs: 0.15 to 0.3 ms a solve of 20 to 30 iterations after 8 or 9 halvings of 4 to 5 µs. Were there latencies
-// of barriers alone, 4 µs. While (x, x) runs beside it on some multiprocessors, phases there are longer. Two ways to less were
-// not taken: every block moving all columns itself saves a barrier, but reads 56 KB more; coordinates kept in shared memory
-// or history there save some 0.3 µs each where a block has one tile. Both would be second ways through the code.
-// Larger problems, and many at once, are bound by the instructions.
+// Together 6 to 8 µs: 0.15 to 0.3 ms for a solve of 20 to 30 iterations after 8 or 9 halvings of 4 to 5 µs. The latencies of the
+// barriers alone would be 4 µs. While (x, x) runs at the same time on some multiprocessors, phases there are longer. Two ways to
+// save time were not taken: if every block moved all columns itself, that would save a barrier but read 56 KB more; coordinates
+// or history kept in shared memory would save some 0.3 µs each if a block has one tile. Both would need a second version of the
+// code.
+// Larger problems, and many at once, are bound by instructions.
 #include "cross.cuh"
 
 struct SinkhornCloudsArgs {
@@ -50,8 +53,8 @@ struct SinkhornCloudsArgs {
 };
 LAYOUT(SinkhornCloudsArgs, shape, x, y, a, b, epsilon, work, spread, counters, groups)
 
-// The clouds of every pair moved and scaled, logarithms of weights, the spread of the pair, groups' counters at 0. Grid
-// (any, pairs), SINKHORN_THREADS threads. Every block finds ȳ for itself.
+// Moves and scales the clouds of every pair; computes logarithms of weights and the spread of the pair; sets the counters of
+// groups to 0. Grid (any, pairs), SINKHORN_THREADS threads. Every block computes ȳ itself.
 KERNEL sinkhorn_clouds(SinkhornCloudsArgs args) {
     const SinkhornShape& s = args.shape;
     const float *__restrict__ x = args.x, *__restrict__ y = args.y, *__restrict__ a = args.a, *__restrict__ b = args.b;
@@ -97,15 +100,15 @@ KERNEL sinkhorn_clouds(SinkhornCloudsArgs args) {
 }
 REGISTER(sinkhorn_clouds)
 
-// What the solves leave. Of every problem: Σ a f + Σ b g and the error; iterations and status. Of every pair: potentials f
-// and g of (x, y) and f of (x, x) in units of the cost; means of the rows of (x, y) and (x, x) in scaled coordinates.
+// Results of the solves. Of every problem: Σ a f + Σ b g and the error; iterations and status. Of every pair: potentials f and g
+// of (x, y) and f of (x, x) in units of the cost; means of the rows of (x, y) and (x, x) in scaled coordinates.
 struct SinkhornResult {
     double* numbers;
     unsigned* marks;
     float *potentials, *means;
 };
 
-// Σ w (p + q) over a side, skipping what has no mass; for every thread of a block.
+// Σ w (p + q) over one side, skipping points without mass; returned to every thread of a block.
 static __noinline__ __device__ double dual_sum(const float* w, const float* p, const float* q, uint64_t n, double* room) {
     double v = 0.0;
     for (uint64_t i = threadIdx.x; i < n; i += blockDim.x)
@@ -113,7 +116,7 @@ static __noinline__ __device__ double dual_sum(const float* w, const float* p, c
     return block_sum(v, room);
 }
 
-// A potential in units of ε ln 2. What diverged before is no start.
+// A potential in units of ε ln 2. A potential that diverged before is replaced by 0.
 static __device__ __forceinline__ float start_at(float potential, double unit) {
     const float v = static_cast<float>(potential / unit);
     return fabsf(v) < INFINITE ? v : 0.0f;
@@ -203,8 +206,8 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
         mean_tile(x, y, c.column_scaling, c.delta, s.d, i, to.means + 2 * pair * s.n * s.d, shared.room);
 }
 
-// OT_ε(x, x), or (y, y): β ← ½ (β + δ). A part of the rows is a block's, its error goes by turns to two places: one
-// barrier an iteration.
+// OT_ε(x, x), or (y, y): β ← ½ (β + δ). A block has a part of the rows and writes its error alternately to two places, so that
+// one barrier per iteration suffices.
 static __device__ void solve_self(const SinkhornShape& s, float* work, double* sums, double unit, unsigned problem,
                                   const SinkhornResult& to, SinkhornShared& shared) {
     Group& group = shared.group;
@@ -280,7 +283,8 @@ struct SinkhornSolveArgs {
 };
 LAYOUT(SinkhornSolveArgs, shape, epsilon, spread, work, sums, counters, numbers, marks, potentials, means)
 
-// Blocks are dealt to groups, groups to problems in turn. `counters` holds one for each group; sinkhorn_clouds cleared them.
+// Blocks are assigned to groups, groups to problems in turn. `counters` has one counter per group; sinkhorn_clouds has set them
+// to 0.
 extern "C" __global__ void __launch_bounds__(SINKHORN_THREADS, 2)
     sinkhorn_solve(SinkhornSolveArgs args) {
     const SinkhornShape s = args.shape;

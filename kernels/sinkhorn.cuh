@@ -1,4 +1,4 @@
-// Memory of the Sinkhorn kernels and the sums over a group of blocks.
+// Memory layout of the Sinkhorn kernels, and sums over a group of blocks.
 #pragma once
 #include "group.cuh"
 #include "mixing.cuh"
@@ -12,14 +12,14 @@
 struct SinkhornShape {
     uint64_t n, m;
     double tolerance;
-    // Pairs (x, y) of clouds; problems (x, x), then (y, y).
+    // Number of pairs (x, y) of clouds; number of problems (x, x), then (y, y).
     uint32_t d, pairs, selves;
-    // Groups and blocks of a group, for the problems (x, y) and for the others.
+    // Number of groups and blocks per group, for the problems (x, y) and for the others.
     uint32_t cross_groups, cross_blocks, self_groups, self_blocks;
     uint32_t max_iterations;
-    // Sums over columns or rows are cut in at most so many parts, whatever the number of blocks.
+    // Largest number of parts of a sum over columns or rows, independent of the number of blocks.
     uint32_t most_parts;
-    // Weights are given; start at the potentials that are there.
+    // Whether weights are given; whether to start at the stored potentials.
     uint32_t weighted, kept;
 };
 LAYOUT(SinkhornShape, n, m, tolerance, d, pairs, selves, cross_groups, cross_blocks, self_groups, self_blocks, max_iterations,
@@ -31,7 +31,7 @@ struct SinkhornCloud {
     uint64_t n;
 };
 
-// Numbers of a pair's two clouds; of a problem (x, y); of both problems (x, x) and (y, y).
+// Number of floats of a pair's two clouds; of a problem (x, y); of both problems (x, x) and (y, y).
 static __device__ __forceinline__ uint64_t clouds_size(const SinkhornShape& s) { return (s.n + s.m) * (s.d + 2ull); }
 static __device__ __forceinline__ uint64_t cross_size(const SinkhornShape& s) { return 3 * s.n + (7ull + 2 * MEMORY) * s.m; }
 static __device__ __forceinline__ uint64_t selves_size(const SinkhornShape& s) { return 6 * (s.n + s.m); }
@@ -45,7 +45,7 @@ static __device__ __forceinline__ SinkhornCloud cloud_of(const SinkhornShape& s,
 
 static __device__ __forceinline__ uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// Numbers of the sums of a problem (x, y); of a problem (x, x) or (y, y). Place for as many parts as there can be.
+// Number of f64 in the sums of a problem (x, y); of a problem (x, x) or (y, y); with room for the largest number of parts.
 static __device__ __forceinline__ uint64_t part_room(const SinkhornShape& s, uint64_t n) {
     return earlier((n + TILE_ROWS - 1) / TILE_ROWS, s.most_parts);
 }
@@ -56,8 +56,8 @@ static __device__ __forceinline__ uint64_t self_sums(const SinkhornShape& s) {
     return 2 * part_room(s, s.n > s.m ? s.n : s.m);
 }
 
-// How n rows are cut: parts of `rows`, in whole tiles, the last one maybe shorter. Kept where it is used: divisions of
-// 64 bits are slow.
+// Division of n rows into parts of `rows` rows, in whole tiles; the last part can be shorter. Stored where it is used, because
+// 64-bit divisions are slow.
 struct Parts {
     uint64_t rows;
     unsigned count;
@@ -67,14 +67,14 @@ static __device__ __forceinline__ Parts parts_of(const SinkhornShape& s, uint64_
     return Parts{rows, static_cast<unsigned>((n + rows - 1) / rows)};
 }
 
-// Sum of a number of the first TILE_ROWS threads, in thread 0. Whole first warp.
+// Sum of one number from each of the first TILE_ROWS threads, in thread 0. The whole first warp must call it.
 static __device__ __forceinline__ double tile_total(double v) {
 #pragma unroll
     for (int offset = TILE_ROWS / 2; offset; offset >>= 1) v += __shfl_xor_sync(0xffffffffu, v, offset);
     return v;
 }
 
-// Σ over `count` numbers in a fixed order, for every thread. `room` holds a number a warp.
+// Σ over `count` numbers in a fixed order, for every thread. `room` has one number per warp.
 static __device__ __forceinline__ double group_total(const double* parts, unsigned count, double* room) {
     double v = 0.0;
     for (unsigned k = threadIdx.x; k < count; k += blockDim.x) v += parts[k];

@@ -1,12 +1,12 @@
-// Softmins (D9) of a tile of rows by a block, streamed: nothing of size n × m is kept and nothing underflows.
+// Softmins (D9) of a tile of rows by a block, streamed: no array of size n × m is stored and nothing underflows.
 //
 //   e_ij = κ ((F_i + G_j) − |x_i − y_j|²) + w_j        (F_i + G_j first: rows and columns see the same rounded exponent)
 //   softmin_tile: log₂ Σ_j 2^e_ij                      mean_tile: Σ_j p_ij y_j / Σ_j p_ij with p_ij = 2^(e_ij + δ_i)
 //
-// Twin: ot::kernel::softmin. A thread takes the columns threadIdx.x, + SINKHORN_THREADS, … for all rows of the tile, so that results
-// do not depend on the number of blocks. An entry costs 2 d + 7 operations and one exponential (and one more for every CHUNK of
-// them, when the running maximum moves); a column's d + 2 numbers are read once a tile. Terms below 2^-126 of the largest
-// are left out.
+// Twin: ot::kernel::softmin. A thread processes the columns threadIdx.x, + SINKHORN_THREADS, … for all rows of the tile, so that
+// results do not depend on the number of blocks. An entry costs 2 d + 7 operations and one exponential (and one more per CHUNK
+// entries, when the running maximum changes); the d + 2 numbers of a column are read once per tile. Terms below 2^-126 of the
+// largest are left out.
 #pragma once
 #include "compat.cuh"
 
@@ -15,7 +15,7 @@
 #define CHUNK 4
 #define MINUS_INFINITE (-INFINITE)
 
-// Scaled points, axis after axis (n numbers each), and their potential.
+// Scaled points, stored by coordinate (n numbers each), and their potential.
 struct SinkhornSide {
     const float* axes;
     const float* potential;
@@ -30,7 +30,7 @@ static __device__ __forceinline__ void add_scaled(float& top, float& sum, float 
     top = most;
 }
 
-// Squared distances of columns j + step from the rows of a tile. D is the dimension, 0 for one known at run time only.
+// Squared distances of columns j + step from the rows of a tile. D is the dimension, or 0 if it is known only at run time.
 template <int D, int COLUMNS>
 static __device__ __forceinline__ void squares(const SinkhornSide& x, const SinkhornSide& y, unsigned d,
                                                const float (&place)[D > 0 ? D : 1][TILE_ROWS], uint64_t first,
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void squares(const SinkhornSide& x, const Sink
     }
 }
 
-// The rows of a tile: F and coordinates; those beyond the end repeat the last one.
+// The rows of a tile: F and coordinates. Rows beyond the end repeat the last one.
 template <int D>
 static __device__ __forceinline__ int load_rows(const SinkhornSide& x, uint64_t first, float (&f)[TILE_ROWS],
                                                      float (&place)[D > 0 ? D : 1][TILE_ROWS]) {
@@ -86,8 +86,8 @@ static __device__ __forceinline__ int load_rows(const SinkhornSide& x, uint64_t 
     return last;
 }
 
-// Takes columns j, + SINKHORN_THREADS, …, CHUNK of them, into a thread's sums. WHOLE: all of them are there, so that their
-// places are known from the first one's at compile time; else the first one is.
+// Adds columns j, + SINKHORN_THREADS, …, CHUNK of them, to a thread's sums. WHOLE: all of them exist, so that their offsets from
+// the first are known at compile time; otherwise at least the first exists.
 template <int D, bool WHOLE>
 static __device__ __forceinline__ void softmin_chunk(const SinkhornSide& x, const SinkhornSide& y, const float* w, unsigned d,
                                                      uint64_t first, int last, float kappa, unsigned j,
@@ -138,7 +138,7 @@ static __device__ __forceinline__ void softmin_in(const SinkhornSide& x, const S
             softmin_chunk<D, true>(x, y, w, d, first, last, kappa, j, f, place, top, sum);
     for (; j < columns; j += WIDTH)
         softmin_chunk<D, false>(x, y, w, d, first, last, kappa, j, f, place, top, sum);
-    // Lanes exchange halves of their rows until each has one, then sum it: 9 exchanges of a pair instead of 40.
+    // Lanes exchange halves of their rows until each lane has one row, then add it up: 9 exchanges of a pair instead of 40.
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
     for (int half = TILE_ROWS / 2, offset = 16; half; half >>= 1, offset >>= 1) {
@@ -159,7 +159,7 @@ static __device__ __forceinline__ void softmin_in(const SinkhornSide& x, const S
         const float t = __shfl_xor_sync(0xffffffffu, top[0], offset), s = __shfl_xor_sync(0xffffffffu, sum[0], offset);
         add_scaled(top[0], sum[0], t, s);
     }
-    // The last tile's value has been taken from the room.
+    // The value of the previous tile has been read from `room`.
     __syncthreads();
     if (lane % (32 / TILE_ROWS) == 0) {
         float* at = room + 2 * (warp * TILE_ROWS + lane / (32 / TILE_ROWS));
@@ -169,8 +169,8 @@ static __device__ __forceinline__ void softmin_in(const SinkhornSide& x, const S
     __syncthreads();
 }
 
-// Each warp's part of log₂ Σ_j 2^e_ij, into `room`: shared, two numbers for each warp and row. The first warp gets the
-// value from softmin_value and may load what it needs with it in between; the others may go on to the next tile.
+// The part of log₂ Σ_j 2^e_ij of each warp, into `room`: shared, two numbers per warp and row. The first warp gets the value from
+// softmin_value and can load data for it in between; the other warps can continue with the next tile.
 static __noinline__ __device__ void softmin_tile(SinkhornSide x, SinkhornSide y, const float* w, unsigned d, uint64_t first,
                                              float kappa, float* room) {
     switch (d) {
@@ -182,7 +182,7 @@ static __noinline__ __device__ void softmin_tile(SinkhornSide x, SinkhornSide y,
     }
 }
 
-// log₂ Σ_j 2^e_ij of row t of the tile (t < TILE_ROWS; rows beyond the end: no meaning). First warp.
+// log₂ Σ_j 2^e_ij of row t of the tile (t < TILE_ROWS; meaningless for rows beyond the end). First warp.
 static __device__ __forceinline__ float softmin_value(const float* room, unsigned t) {
     constexpr int WARPS = SINKHORN_THREADS / 32;
     float top[WARPS], sum[WARPS], most = MINUS_INFINITE, total = 0.0f;
@@ -198,7 +198,7 @@ static __device__ __forceinline__ float softmin_value(const float* room, unsigne
     return most + log2f(total);
 }
 
-// Sum over a block of TILE_ROWS numbers a thread; that of row t in thread t < TILE_ROWS.
+// Sum over a block of TILE_ROWS numbers per thread; thread t < TILE_ROWS gets that of row t.
 static __device__ __forceinline__ float tile_sums(float (&v)[TILE_ROWS], float* room) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
@@ -273,8 +273,8 @@ static __device__ __forceinline__ void means_in(const SinkhornSide& x, const Sin
     }
 }
 
-// Barycentric means of the rows of a tile, κ = 1, in scaled coordinates, into means (n × d, row-major). `delta` is minus
-// the softmin. In general dimension AXES axes at a time, each time with all exponentials anew: this runs once a solve.
+// Barycentric means of the rows of a tile, κ = 1, in scaled coordinates, into means (n × d, row-major). `delta` is minus the
+// softmin. In general dimension AXES axes at a time, computing all exponentials again each time, since this runs once per solve.
 static __noinline__ __device__ void mean_tile(SinkhornSide x, SinkhornSide y, const float* w, const float* delta, unsigned d,
                                           uint64_t first, float* means, float* room) {
     switch (d) {

@@ -7,7 +7,7 @@ static __device__ __forceinline__ double not_a_number() {
 }
 
 // Leaves the eigenvalues on the diagonal of `a` and eigenvectors in the rows of `v` (unless null): cyclic Jacobi by one warp,
-// lanes along the rows and columns that a rotation changes.
+// whose lanes process the rows and columns that a rotation changes.
 static __device__ void warp_jacobi(double* a, double* v, unsigned d) {
     const unsigned lane = threadIdx.x % 32;
     double norm = 0.0;
@@ -53,7 +53,7 @@ static __device__ void warp_jacobi(double* a, double* v, unsigned d) {
     __syncwarp();
 }
 
-// Smallest and largest number on the diagonal of a d × d matrix, and where.
+// Positions of the smallest and the largest number on the diagonal of a d × d matrix.
 static __device__ __forceinline__ void diagonal_extremes(const double* a, unsigned d, unsigned& low, unsigned& high) {
     low = high = 0;
     for (unsigned k = 1; k < d; ++k) {
@@ -110,7 +110,7 @@ static __device__ void warp_tridiagonal_extremes(const double* diagonal, const d
                 if (q == 0.0) q = 2.2250738585072014e-308;
                 count += q < 0.0;
             }
-            // The counts grow with x: the first lane above, and the one before it.
+            // The counts increase with x: the bracket ends at the first lane above and begins at the lane before it.
             const unsigned above = __ballot_sync(0xffffffffu, count > wanted);
             const unsigned below = __popc(~above);
             const double at = __shfl_sync(0xffffffffu, x, below < 32 ? below : 31);

@@ -1,17 +1,17 @@
-// The terms of the loss and what flows from them into u, v, the times and the extreme eigenvalues (D6, D8). Twins:
-// Stepper::gradient, Constraint::measure, and `cotangents` of step.rs with Constraint::add_cotangents.
+// The terms of the loss and their derivatives in u, v, the times and the extreme eigenvalues (D6, D8). Twins:
+// CpuTrainer::gradient, Constraint::measure, and `cotangents` of step/mod.rs with Constraint::add_cotangents.
 //
-// S slots, E earlier components, count = m d. Sums are of f64, in two stages and a fixed order: block b of `blocks` adds
-// its part of sum q into partial[q · blocks + b]; one block adds those up.
+// S slots, E earlier components, count = m d. Sums are in f64, in two stages and a fixed order: block b of `blocks` adds its part
+// of sum q into partial[q · blocks + b]; one block adds these up.
 //   q < S        Σ ⟨G_s, v⟩, the derivative of S_ε along the time of slot s
 //   S            Σ |v|²
-// and with E > 0, r = (u + t_new v) − (u₁ + t_old v₁) being the gap to the first component and h the velocity of the e-th:
+// and with E > 0, where r = (u + t_new v) − (u₁ + t_old v₁) is the gap to the first component and h the velocity of the e-th:
 //   S + 1 ..     Σ |r|², Σ ⟨r, v⟩, Σ ⟨r, v₁⟩
 //   S + 4 + 3e   Σ ⟨v, h⟩, Σ |h|², and with `pointwise` Σ ⟨v, h⟩² / (|v|² |h|²)
 #include "reduce.cuh"
 #include "terms.cuh"
 
-// ⟨g, h⟩, |g|², |h|² of a row, for every one of the `lanes` (a power of two up to 32) neighbours in a warp that share it.
+// ⟨g, h⟩, |g|², |h|² of a row, for each of the `lanes` (a power of two up to 32) neighbouring lanes in a warp that share it.
 struct RowProducts {
     double gh, gg, hh;
 };
@@ -126,12 +126,12 @@ struct FinishTermsArgs {
 };
 LAYOUT(FinishTermsArgs, partial, sums, index, slot_time, slot_end, ends, meeting, meeting_end, d_times, terms, into, weights, shape)
 
-// Second stage and everything that follows from the sums alone; one block.
+// Second stage and everything computed from the sums; one block.
 //   d_times    n + 2: ∂L/∂t of the measures (0 where clipped or not visited), then of the meeting times
 //   terms      mean |v|², I, O
-//   into       what flows into λmin and λmax from clipped times: Σ ⟨G, v⟩/S times the slope of the end
+//   into       derivatives in λmin and λmax from clipped times: Σ ⟨G, v⟩/S times the slope of the end
 //   weights    for the cotangents: t'_s/S of each slot; ∂/∂u and ∂/∂v of λ_I I from r; with the L² form of O two
-//              numbers a component, on h and on v
+//              numbers per component, on h and on v
 KERNEL finish_terms(FinishTermsArgs args) {
     const double *__restrict__ partial = args.partial, *__restrict__ slot_time = args.slot_time;
     const double *__restrict__ ends = args.ends, *__restrict__ meeting = args.meeting;
@@ -173,7 +173,7 @@ KERNEL finish_terms(FinishTermsArgs args) {
         const double* gaps = sums + visits + 1;
         terms[1] = mean * gaps[0];
         const double pull = 2.0 * args.shape.lambda_intersection;
-        // From the third component on the meeting point is fixed on the first one.
+        // From the third component on, the meeting point on the first component is fixed.
         const bool free = earlier == 1 && meeting_end[0] == INSIDE;
         d_times[n] = free ? -pull * (mean * gaps[2]) : 0.0;
         const double along = pull * (mean * gaps[1]);
@@ -207,11 +207,11 @@ struct CotangentsArgs {
 };
 LAYOUT(CotangentsArgs, gradients, v, old_v, gap, weights, bar_u, bar_v, shape)
 
-// Cotangents of all terms (count each), before the networks' backward passes and the pull of the eigenvalues:
+// Cotangents of all terms (count each), before the networks' backward passes and without the contribution of the eigenvalues:
 //   ū = Σ_s G_s / S + (2 λ_I / m) r
 //   v̄ = Σ_s t'_s G_s / S + (2 λ_I / m) t_new r + (2 λ_O / m) Σ_h (⟨v,h⟩ h/(|v|²|h|²) − ⟨v,h⟩² v/(|v|⁴|h|²)),
-// the products being means over ρ (weights of `finish_terms`) or, with `pointwise`, those of the row. Neighbours share a
-// row as in `row_products`; sums over the slots in f32, as on the CPU. Grid: whole warps that cover all rows.
+// where the products are means over ρ (weights of `finish_terms`) or, with `pointwise`, those of the row. Neighbours share a row
+// as in `row_products`; sums over the slots are in f32, as on the CPU. Grid: whole warps that cover all rows.
 // Bound by memory: S + 2 + E reads and two writes of count numbers.
 KERNEL cotangents(CotangentsArgs args) {
     const float *__restrict__ gradients = args.gradients, *__restrict__ v = args.v, *__restrict__ old_v = args.old_v;

@@ -1,11 +1,11 @@
-// The end of a step: whether its gradient is finite, the rate, the times, the gauge, what it saw (Algorithm 1, line 8;
-// D11 c, d). Twins: State::update, Settings::rate_at, Adam and the StepOutcome of CpuTrainer::gradient.
+// The end of a step: whether its gradient is finite, the rate, the times, the gauge, the outcome (Algorithm 1, line 8; D11 c, d).
+// Twins: State::update, Settings::rate_at, Adam and the StepOutcome of CpuTrainer::gradient.
 #include "anneal.cuh"
 #include "reduce.cuh"
 
 static __device__ __forceinline__ bool is_finite_number(double x) { return fabs(x) <= 1.7976931348623157e308; }
 
-// Largest of non-negative numbers over a block, NaN left out, for every thread.
+// The largest of non-negative numbers over a block, ignoring NaN, for every thread.
 static __device__ __forceinline__ double block_largest(double v, double* room) {
 #pragma unroll
     for (int offset = 16; offset; offset >>= 1) v = fmax(v, __shfl_xor_sync(0xffffffffu, v, offset));
@@ -33,15 +33,15 @@ KERNEL check_gradients(CheckGradientsArgs args) {
     bool bad = false;
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < numbers; i += stride)
         bad = bad || !is_finite_number(gradient[i]);
-    // All who come write the same number.
+    // All threads that get here write the same number.
     if (bad) atomicExch(flags + 1, 1u);
 }
 REGISTER(check_gradients)
 
 // Constants of a training. Twin: cuda::terms::UpdateRules.
 struct UpdateRules {
-    double rate;              // of the networks
-    double times;             // with majorise η, else the rate of the times
+    double rate;              // rate of the networks
+    double times;             // with majorise η, otherwise the rate of the times
     double meeting;           // rate of the meeting times relative to that of the networks, with majorise
     double longest;           // largest step by majorisation relative to the largest time
     uint64_t steps;
@@ -77,15 +77,16 @@ LAYOUT(UpdateTimesArgs, counters, flags, times, first, second, d_times, index, s
 // Numbers of an outcome in the ring, in this order; counts are exact in f64.
 #define OUTCOME_NUMBERS 14
 
-// One block does it all; n + 2 times and S slots, some microseconds. Does nothing once a step has failed (flags[0] = 0).
+// One block; n + 2 times and S slots, some microseconds. Does nothing after a failed step (flags[0] = 0).
 //   counters   steps done; updates of Adam done
 //   flags      alive; a gradient of the networks is not finite (set by `check_gradients`, cleared here)
 //   times      n + 2 with Adam's moments `first` and `second`
 //   solved, marks   the solves (z, y) of the slots, then (z, z), then, where `valued`, (y, y): OT_ε and error; iterations
-//              and status (0 converged, 1 stopped by their limit, 2 diverged)
+//              and status (anneal.cuh: 0 converged, 1 stopped by the limit, 2 limited by rounding, 3 diverged)
 //   adam       step and floor of Adam for the networks' update that follows
-//   scale      c of the gauge: f ← c f in the networks' update; 1 if nothing is to be done
-// A step whose gradient is not finite changes no state: it is noted in the ring, alive becomes 0 and the counter stays on it.
+//   scale      c of the gauge: f ← c f in the networks' update; 1 for no change
+// A step whose gradient is not finite changes no state: its outcome is written to the ring, alive becomes 0 and the counter stays
+// at this step.
 KERNEL update_times(UpdateTimesArgs args) {
     uint64_t* __restrict__ counters = args.counters;
     uint32_t* __restrict__ flags = args.flags;
@@ -105,11 +106,11 @@ KERNEL update_times(UpdateTimesArgs args) {
     const uint64_t n = rules.n, visits = rules.visits, step = counters[0];
     const uint32_t t = threadIdx.x, threads = blockDim.x;
 
-    // What the step saw.
+    // The outcome of the step.
     double infinite = 0.0, clipped_times = 0.0, unconverged = 0.0, most = 0.0, error = 0.0, values = 0.0;
     for (uint64_t i = t; i < n + 2; i += threads) infinite += !is_finite_number(d_times[i]);
     for (uint64_t s = t; s < visits; s += threads) {
-        // The worst of a slot's solves.
+        // The worst status among a slot's solves.
         uint32_t status = 0;
         for (uint64_t p = s; p < (valued ? 3 : 2) * visits; p += visits) {
             most = fmax(most, static_cast<double>(marks[2 * p]));
@@ -175,7 +176,7 @@ KERNEL update_times(UpdateTimesArgs args) {
         for (uint64_t i = t; i < n; i += threads) largest = fmax(largest, fabs(times[i]));
         const double longest = rules.longest * fmax(block_largest(largest, room), 2.2250738585072014e-308);
         for (uint64_t s = t; s < visits; s += threads) {
-            // A curve that does not move has no better time.
+            // For a curve that does not move, no other time is better.
             const double move = terms[0] > 0.0 ? rules.times * 0.5 * along[s] / terms[0] : 0.0;
             times[index[s]] = slot_time[s] - (move < -longest ? -longest : move > longest ? longest : move);
         }
@@ -194,7 +195,8 @@ KERNEL update_times(UpdateTimesArgs args) {
         if (i < n) largest = fmax(largest, fabs(times[i]));
     }
 
-    // (D11 d) t ← t / c, f ← c f with c = max |t|, where c is in the range of either precision (GAUGE); Adam's moments follow.
+    // (D11 d) t ← t / c, f ← c f with c = max |t|, if c is within the range GAUGE, which suits both precisions; Adam's moments
+    // are rescaled too.
     double c = block_largest(largest, room);
     if (!(rules.gauge && c >= 1e-30 && c <= 1e30)) c = 1.0;
     if (c != 1.0) {

@@ -3,10 +3,11 @@
 //   φ: ∂W_l = Σ z̄_l a_{l−1}ᵀ, ∂b_l = Σ z̄_l; ∂L = Σ ū xᵀ, ∂m = Σ ū
 //   f: ∂W_l = Σ ζ_l a_{l−1}ᵀ + s_l ȧ_{l−1}ᵀ, ∂b_l = Σ ζ_l, ∂w = Σ ȧ_L, ∂c = 0; ∂S = sym Σ v̄ uᵀ, ∂b = Σ v̄
 //
-// `gradient_products` does all of them in one launch. products: 12 numbers each, { n_out, n_in, place of the weights, of the
-// biases or none, four operands }, an operand being (source, offset in `store`), and the weights Σ left₁ right₁ᵀ + left₂ right₂ᵀ,
-// the biases Σ left₁. tiles: (product, first output, first input) of 64 × 64 each. Grid: tiles × parts of the batch; a part
-// is a whole number of 64 rows, its sums go to partial[part]. Sums run over 64 rows, then over those, then over the parts.
+// `gradient_products` computes all of them in one launch. products: 12 numbers each, { n_out, n_in, offset of the weights, of the
+// biases or none, four operands }. An operand is (source, offset in `store`); the weights are Σ left₁ right₁ᵀ + left₂ right₂ᵀ,
+// the biases Σ left₁. tiles: (product, first output, first input) of 64 × 64 each. Grid: tiles × parts of the batch. The rows of
+// a part are a multiple of 64, and its sums are stored in partial[part]. Sums are over 64 rows, then over these sums, then over
+// the parts.
 //   | m = 1024, d = 3, 4 × 128: 34 tiles, 16 parts, blocks of 256 | amount     | on an H100 |
 //   | multiply-adds                                               | 0.31 GFLOP | 10 µs at 30 TFLOP/s, half of the peak |
 //   | operands read, twice a layer, from L2                       | 25 MB      | 5 µs |
@@ -60,7 +61,7 @@ KERNEL __launch_bounds__(256) gradient_products(GradientProductsArgs args) {
         const float* const p = source(operands[0], store, x, u, bar_u, bar_v) + operands[1];
         const float* const q = source(operands[2], store, x, u, bar_u, bar_v) + operands[3];
         const bool some_p = o0 + load_column < n_out, some_q = i0 + load_column < n_in;
-        // The next 16 rows are on their way while these are multiplied.
+        // The next 16 rows are loaded while these are multiplied.
         float ahead_p[4], ahead_q[4];
         for (uint64_t row = begin; row < end + 16; row += 16) {
             if (row > begin) {
@@ -114,7 +115,7 @@ KERNEL __launch_bounds__(256) gradient_products(GradientProductsArgs args) {
 }
 REGISTER(gradient_products)
 
-// What the extreme eigenvalues add to the gradient of parameter p of f (D4), from the jets: outer products.
+// The term of the extreme eigenvalues in the gradient of parameter p of f (D4), from the jets: outer products.
 static __device__ __forceinline__ float eigenvalue_term(Shape shape, const float* __restrict__ jets,
                                                         const double* __restrict__ result, unsigned end, double factor,
                                                         unsigned p) {
@@ -147,7 +148,7 @@ struct SumGradientsArgs {
 };
 LAYOUT(SumGradientsArgs, table, partial, jets, result, factors, gradient, parts)
 
-// gradient[p] = Σ over the parts, S made symmetric, and what the eigenvalues add. One thread a parameter; bound by reading
+// gradient[p] = Σ over the parts, S made symmetric, and the term of the eigenvalues. One thread per parameter. Bound by reading
 // `partial`: 16 parts of 0.1 M parameters are 6.6 MB, from L2 about 2 µs.
 KERNEL sum_gradients(SumGradientsArgs args) {
     const uint32_t* __restrict__ table = args.table;

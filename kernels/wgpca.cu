@@ -1,4 +1,4 @@
-// All kernels, one module.
+// Includes all kernels, so that they form one module.
 #include "compat.cuh"
 #include "reduce.cuh"
 #include "forward.cu"

@@ -1,6 +1,6 @@
-//! The command `wgpca`. Data on standard output, talk on standard error.
+//! The command `wgpca`. Results go to standard output, messages to standard error.
 //!
-//! Exit codes: 0 done; 2 bad input or usage; 3 done, but a solve did not converge; 130 stopped by Ctrl-C.
+//! Exit codes: 0 success; 2 bad input or usage; 3 finished, but a solve did not converge; 130 stopped by Ctrl-C.
 
 mod cli;
 

@@ -1,11 +1,11 @@
-//! Imports have one direction: between the modules of the crate, between the files and folders of each module, and inside the
-//! crate's root. An import through a re-export (`crate::ot::Points`) counts as one of the file that defines the item.
+//! Imports have one direction: between the modules of the crate, between the files and folders of each module, and in the crate's
+//! root. An import through a re-export (`crate::ot::Points`) counts as an import of the file that defines the item.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which modules a module may import.
+/// The modules that each module may import.
 fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         ("error", &[][..]),
@@ -51,7 +51,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
 
 type ModulePath = Vec<String>;
 
-/// The modules of `src` with their texts, without comments and tests.
+/// The modules of `src` and their source texts, without comments and tests.
 fn modules() -> BTreeMap<ModulePath, String> {
     fn walk(directory: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(directory).unwrap() {
@@ -76,7 +76,7 @@ fn modules() -> BTreeMap<ModulePath, String> {
     files.iter().map(module).filter(|(path, _)| !is_test(path)).collect()
 }
 
-/// A source text without comments and without the items that only tests compile.
+/// A source text without comments and without items that are compiled only for tests.
 fn code(text: &str) -> String {
     let mut lines = vec![];
     let mut test = false;
@@ -101,7 +101,8 @@ fn code(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The paths of `use` statements, their groups taken apart, then those in the code that begin with `crate` or `super`; as written.
+/// The paths of `use` statements with their groups expanded, then paths in the code that begin with `crate` or `super`; as
+/// written.
 fn paths(code: &str) -> Vec<(ModulePath, bool)> {
     let mut found = vec![];
     let mut rest = String::new();
@@ -136,7 +137,7 @@ fn paths(code: &str) -> Vec<(ModulePath, bool)> {
     found
 }
 
-/// `a::{b, c::d as e}` as a::b and a::c::d.
+/// Expands `a::{b, c::d as e}` to a::b and a::c::d.
 fn expand(tree: &str, before: &[String], leaves: &mut Vec<ModulePath>) {
     let (head, group) = match tree.split_once('{') {
         Some((head, group)) => (head, Some(&group[..group.rfind('}').unwrap()])),
@@ -161,7 +162,7 @@ fn expand(tree: &str, before: &[String], leaves: &mut Vec<ModulePath>) {
     }
 }
 
-/// What every module imports: files, by their module paths.
+/// The files that every file imports, by module path.
 struct Graph {
     edges: BTreeMap<ModulePath, BTreeSet<ModulePath>>,
 }
@@ -181,7 +182,7 @@ impl Graph {
                 }
             }
         };
-        // (module, name) re-exported from where.
+        // (module, name) to the path that it re-exports.
         let mut exports: BTreeMap<ModulePath, ModulePath> = BTreeMap::new();
         let all: Vec<(ModulePath, ModulePath, bool)> = modules
             .iter()
@@ -201,7 +202,7 @@ impl Graph {
         let mut edges: BTreeMap<ModulePath, BTreeSet<ModulePath>> = BTreeMap::new();
         for (from, path, public) in all {
             let mut path = path;
-            // A name may be that of a module and of what it exports.
+            // A name can be both a module and an item that the module exports.
             let exported = |path: &ModulePath| {
                 let is = |&k: &usize| {
                     exports.contains_key(&path[..k]) && (k == path.len() || !modules.contains_key(&path[..k]))
@@ -213,7 +214,7 @@ impl Graph {
                 path = [&exports[&path[..k]][..], &path[k..]].concat();
             }
             let Some(to) = file(&path) else { continue };
-            // A re-export is no use.
+            // A re-export does not count as a use.
             if !from.is_empty() && to != from && !(public && to.starts_with(&from)) {
                 edges.entry(from).or_default().insert(to);
             }
@@ -221,12 +222,13 @@ impl Graph {
         Graph { edges }
     }
 
-    /// Circles among the children of a module, folders taken as one; each as `a -> b -> a`, with the files behind the arrows.
+    /// Cycles among the children of a module, a folder counting as one child; each as `a -> b -> a`, with the files behind the
+    /// arrows.
     fn circles(&self, parent: &[String]) -> Vec<String> {
         let child = |m: &ModulePath| m.starts_with(parent).then(|| m.get(parent.len()).cloned()).flatten();
         let mut arrows: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
         for (from, to) in self.edges.iter().flat_map(|(from, all)| all.iter().map(move |to| (from, to))) {
-            // The module's own file stands above its children.
+            // The file of the module itself is above its children.
             if let (Some(a), Some(b)) = (child(from), child(to))
                 && a != b
             {
@@ -235,7 +237,7 @@ impl Graph {
         }
         let mut found = vec![];
         for start in arrows.keys() {
-            // The shortest way back.
+            // The shortest path back to the start.
             let mut ways: Vec<Vec<&String>> = vec![vec![start]];
             let mut seen = BTreeSet::from([start]);
             while !ways.is_empty() && !ways.iter().any(|w| w.len() > 1 && w.last() == Some(&start)) {
@@ -250,7 +252,7 @@ impl Graph {
                 ways = next;
             }
             if let Some(way) = ways.iter().find(|w| w.len() > 1 && w.last() == Some(&start)) {
-                // Each circle once, from its first name.
+                // Each cycle once, beginning with its first name.
                 if way.iter().min() == Some(&start) {
                     let why = way.windows(2).map(|w| arrows[w[0]][w[1]].clone()).collect::<Vec<_>>();
                     found.push(why.join(", "));
@@ -287,7 +289,7 @@ fn no_circles_inside_a_module() {
     assert!(wrong.is_empty(), "circles:\n{}", wrong.join("\n"));
 }
 
-/// Types whose methods continue in files below the one that defines them. All other `mod.rs` stand above their folders.
+/// Types whose methods continue in files below the file that defines them. All other `mod.rs` are above their folders.
 const CONTINUED: [&str; 5] =
     ["ot::sinkhorn::problem", "ot::sinkhorn::solver", "cuda::networks", "cuda::sinkhorn", "cuda::terms"];
 
@@ -300,7 +302,7 @@ fn children_do_not_import_their_parents() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The command line uses the crate as any other program would.
+/// The command line uses the crate as other programs do.
 #[test]
 fn the_command_line_is_a_user() {
     for (from, code) in modules().iter().filter(|(from, _)| ["cli", "main"].contains(&&*from[0])) {
@@ -327,7 +329,7 @@ fn the_reader_of_imports_sees_them() {
         ("e", ""),
     ]);
     assert_eq!(one.edges[&path("a")], BTreeSet::from([path("b"), path("c"), path("e")]));
-    // super::super, and a circle between files of a folder that goes through a re-export.
+    // super::super, and a cycle between files of a folder through a re-export.
     let two = [
         ("a", "mod x;\nmod y;\npub use x::X;"),
         ("a::x", "use super::y::Y;\nuse super::super::b::B;"),
@@ -337,7 +339,7 @@ fn the_reader_of_imports_sees_them() {
     assert_eq!(graph(&two).edges[&path("a::x")], BTreeSet::from([path("a::y"), path("b")]));
     assert_eq!(graph(&two).circles(&path("a")).len(), 1);
     assert!(graph(&two[..2]).circles(&path("a")).is_empty());
-    // A circle between folders.
+    // A cycle between folders.
     let folders = [("a::x::p", "use crate::a::y::q;"), ("a::y::q", ""), ("a::y::r", "use crate::a::x::p;")];
     assert_eq!(graph(&folders).circles(&path("a")).len(), 1);
 }

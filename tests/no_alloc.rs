@@ -1,4 +1,4 @@
-//! Nothing allocates in a training step: a counting allocator watches whole steps of two components, and hard Sinkhorn problems.
+//! A training step does not allocate: a counting allocator watches whole steps of two components, and hard Sinkhorn problems.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,15 +12,15 @@ struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system allocator unchanged; counting touches no memory of the caller.
+// SAFETY: every call is passed unchanged to the system allocator; counting does not access memory of the caller.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise about the layout is passed on.
+        // SAFETY: the caller's guarantee about the layout is passed on.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `alloc` above, which is the system's.
+        // SAFETY: the pointer came from `alloc` above, that is, from the system allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -58,7 +58,7 @@ fn watch(settings: &Settings, d: usize, threads: usize) -> (usize, usize) {
             let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
             match event {
                 None => return (watched, clipped),
-                // Buffers find their size in the first steps (the tenth is the first whose value is reported).
+                // Buffers reach their size in the first steps (the tenth is the first whose value is reported).
                 Some(Event::Step { component, step, outcome, .. }) if step > 12 => {
                     assert_eq!(allocations, 0, "component {component}, step {step}");
                     watched += 1;
@@ -70,7 +70,7 @@ fn watch(settings: &Settings, d: usize, threads: usize) -> (usize, usize) {
     })
 }
 
-/// Two clusters of 150 points with masses ½, ½, or as `first` says, 1 apart.
+/// 300 points in two clusters at distance 1; `first` of them are in the first cluster.
 fn clusters(seed: u64, first: usize) -> Points<f32> {
     let mut s = Stream::new(seed, [0; 3]);
     let coords: Vec<f32> = (0..300)
@@ -79,7 +79,8 @@ fn clusters(seed: u64, first: usize) -> Points<f32> {
     Points::uniform(&coords, 2).unwrap()
 }
 
-/// Annealing takes the memory that a solve keeps for it, and a solve in f64 of clouds in f32 finds its own in the first such problem.
+/// Annealing uses memory that a solver reserves for it. A solve in f64 of clouds in f32 allocates its memory in the first such
+/// problem.
 fn hard_problems() {
     let (x, near, far) = (clusters(1, 150), clusters(2, 150), clusters(3, 200));
     let mut gradient = vec![0.0; 600];
@@ -102,7 +103,7 @@ fn hard_problems() {
 #[test]
 fn steps_do_not_allocate() {
     hard_problems();
-    // One test in this file: the counter is the whole process's.
+    // The only test in this file, because the counter covers the whole process.
     let quick = Settings {
         components: 2,
         tangent: Tangent { points: 64, rounds: 1, regression: 20 },
@@ -118,7 +119,7 @@ fn steps_do_not_allocate() {
         clipped += c;
     }
     assert!(clipped > 0, "no time was clipped, so the gradient through the eigenvalue was not watched");
-    // Batches large enough for a coarse start, and the paper's dense updates.
+    // Batches large enough for a coarse start, and the dense updates of the paper.
     let paper = Settings { components: 2, evaluation_points: 64, ..Settings::paper() };
     let large = Settings { steps: [16, 16], batch: 520, hidden: vec![8; 2], ..paper };
     assert_eq!(watch(&large, 3, 2).0, 8);

@@ -1,5 +1,5 @@
-//! Our side of the comparison with frameworks: answers requests of `run.py`, one JSON object a line, so that runs of ours
-//! and theirs can take turns on the same machine.
+//! The part of this crate in the comparison with frameworks: answers requests of `run.py`, one JSON object per line, so that runs
+//! of this crate and of the frameworks can alternate on the same machine.
 #![allow(missing_docs)]
 
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn export(to: &Path) -> Value {
     problems.push(("64 dimensions".into(), x, y, 64));
     let mut out = vec![];
     for (k, (name, x, y, d)) in problems.into_iter().enumerate() {
-        // What all sides see are the same numbers, which are f32.
+        // All sides get the same numbers, which f32 represents exactly.
         let single = |v: &[f64]| v.iter().map(|&v| f64::from(v as f32)).collect::<Vec<_>>();
         let (x, y) = (single(&x), single(&y));
         let (px, py) = (Points::uniform(&x, d).expect("points"), Points::uniform(&y, d).expect("points"));
@@ -87,7 +87,7 @@ fn cloud(path: &Value) -> Points<f32> {
     Points::try_from(&measures[0]).expect("points")
 }
 
-/// Value and gradient, `reps` times, in memory that is kept.
+/// Value and gradient, `reps` times, with memory that is kept.
 fn sinkhorn(request: &Value) -> Value {
     let (x, y) = (cloud(&request["x"]), cloud(&request["y"]));
     let number = |key: &str| request[key].as_f64().expect(key);
@@ -110,7 +110,7 @@ fn sinkhorn(request: &Value) -> Value {
     json!({"wall": walls, "value": result.value, "iterations": result.report.iterations})
 }
 
-/// Steps of the preset `paper` on the chairs from the `after`-th on.
+/// Steps of the preset `paper` on the chairs, beginning after step `after`.
 fn step(request: &Value) -> Value {
     let number = |key: &str| request[key].as_u64().expect(key) as usize;
     let (component, after, reps) = (number("component"), number("after"), number("reps"));

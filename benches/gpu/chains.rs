@@ -1,4 +1,4 @@
-//! What a device solves in chains: starts, evaluations, projections. Parity with the CPU engine in f64, and times.
+//! Solves in chains on a device: starts, evaluations, projections. Agreement with the CPU engine in f64, and times.
 
 use crate::data::measures;
 use crate::parity::{data, epsilon, judge, reach, relative, settings, worse};
@@ -12,16 +12,16 @@ use wgpca::cuda::CudaDevice;
 use wgpca::ot::Sinkhorn;
 use wgpca::{Device, DeviceChoice, Evaluation, Measure, Projection, Real, Result};
 
-/// Of times as a share of their span, of residuals and costs.
+/// Tolerance of times relative to their span, and of residuals and costs.
 const CLOSE: f64 = 1e-3;
-/// Of the cost of a start (its networks are trained), and of the spectrum at the barycentre.
+/// Tolerance of the cost of a start (its networks are trained), and of the spectrum at the barycentre.
 const START: [f64; 2] = [5e-2, 5e-3];
 
 pub fn parity(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     Ok(starts(device, options)? & projections(device, options)?)
 }
 
-/// There, or on the CPU.
+/// This device, or the CPU.
 fn at(device: Option<&CudaDevice>) -> Result<Device> {
     device.map_or_else(|| DeviceChoice::Cpu.find(), |device| Ok(device.clone().into()))
 }
@@ -48,7 +48,7 @@ fn starts(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
                 let mut fit = Fit::<f32>::new(&data, &settings)?;
                 reach(&mut fit, component, &options.pool).map(|()| fit)
             };
-            // The first component's networks decide about the second, so both have the same.
+            // The second component depends on the networks of the first, so both engines use the same.
             let expected = match device {
                 Some(_) => start(fresh()?, options)?,
                 None => {
@@ -70,7 +70,7 @@ fn starts(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     Ok(all)
 }
 
-/// How far times are apart, as a share of their span; how far residuals; solves that did not converge.
+/// Largest difference of times relative to their span; of residuals; number of solves that did not converge.
 fn apart(got: &[Vec<Projection>], expected: &[Vec<Projection>]) -> (f64, f64, usize) {
     let components = expected.first().map_or(0, Vec::len);
     let (mut time, mut residual) = if got.len() == expected.len() { (0.0, 0.0) } else { (f64::NAN, f64::NAN) };
@@ -89,9 +89,9 @@ fn open(rows: &[Vec<Projection>]) -> usize {
     rows.iter().flatten().filter(|p| p.status != Status::Converged).count()
 }
 
-/// A short fit by the CPU; its measures projected and evaluated here and there.
+/// A short fit on the CPU, whose measures are projected and evaluated on both engines.
 fn projections(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
-    // All final projections are of 1024 points, for which an emulated device takes long.
+    // All final projections use 1024 points, for which an emulated device takes long.
     let data = if options.tiny { data(true).split_off(10) } else { data(false) };
     let name = format!("projections of {} measures, evaluation", data.len());
     if !options.wanted(&name) {
@@ -101,7 +101,7 @@ fn projections(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     let components = if options.tiny { 1 } else { 2 };
     let settings = Settings { steps: [steps; 2], ..settings(Preset::Fast, components, steps, options.tiny) };
     let mut model = fit::<f32>(&data, &settings, &options.pool)?;
-    // The search itself ends within 1e-4 of the span.
+    // The search ends within 1e-4 of the span.
     model.sinkhorn.tolerance = 1e-5;
     let points = settings.evaluation_points;
     let exact = model.cast::<f64>();
@@ -121,7 +121,7 @@ fn projections(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     Ok(judge(device, &name, good, report))
 }
 
-/// A whole fit of the preset `fast` on either, and projections of its measures by the same model.
+/// A whole fit of the preset `fast` on either engine, and projections of its measures by the same model.
 pub fn time(device: &CudaDevice, options: &Options) -> Result<bool> {
     let (count, points) = if options.tiny { (2, 30) } else { (62, 2048) };
     let what = format!("{count} measures of {points} points");
@@ -157,7 +157,7 @@ pub fn time(device: &CudaDevice, options: &Options) -> Result<bool> {
     Ok(all & good)
 }
 
-/// A fit with the time of its parts.
+/// A fit, with the time of its parts.
 fn whole(
     clouds: &[Measure],
     settings: &Settings,

@@ -1,10 +1,10 @@
-//! Clouds by seed, the same on every machine.
+//! Clouds generated from a seed, the same on every machine.
 
 use wgpca::Measure;
 use wgpca::ot::Points;
 use wgpca::rng::Stream;
 
-/// A blob, and the same law moved and stretched: what a fit in progress sees. As numbers that are f32.
+/// A blob, and the same law moved and stretched, similar to the clouds in a fit. The numbers are f32.
 pub fn pair(n: usize, m: usize, d: usize) -> [Vec<f64>; 2] {
     let mut stream = Stream::new(1, [n as u32, m as u32, d as u32]);
     let mut cloud = |n: usize, shift: f64, stretch: f64| -> Vec<f64> {

@@ -1,8 +1,7 @@
-//! What is to be checked where a GPU is at hand: `parity` with the CPU engine, `small` sizes for a sanitizer, `time`, and
-//! `export` of the same problems for other programs. One binary that needs the driver alone; `check.py` runs all of it.
+//! Checks to run on a machine with a GPU: `parity` with the CPU engine, `small` sizes for a sanitizer, `time`, and `export` of
+//! the same problems for other programs. The binary needs only the driver; `check.py` runs all of it.
 //!
-//! Prints one JSON object a line. Exit status: 0; 1 if something is not as it must be; 2 without a GPU or for a wrong
-//! command line.
+//! Prints one JSON object per line. Exit status: 0; 1 if a check fails; 2 without a GPU or for a wrong command line.
 #![allow(missing_docs)]
 
 mod chains;
@@ -29,7 +28,7 @@ const USAGE: &str = "gpu parity | small | time [--to DIR] | export --to DIR | dr
   --only TEXT  only what has TEXT in its name";
 
 pub(crate) struct Options {
-    /// Sizes at which an emulated device ends in seconds.
+    /// Use sizes for which an emulated device takes seconds.
     pub tiny: bool,
     pub to: Option<PathBuf>,
     pub only: String,
@@ -42,7 +41,7 @@ impl Options {
     }
 }
 
-/// A line of the report. `ok` false makes the exit status 1.
+/// Prints a line of the report. If `ok` is false, the exit status is 1.
 pub(crate) fn say(part: &str, name: &str, ok: Option<bool>, rest: Value) -> bool {
     let mut line = json!({"part": part, "name": name});
     let fields = line.as_object_mut().expect("an object");
@@ -60,13 +59,13 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let good = match argument.as_str() {
-            // From cargo bench.
+            // Passed by cargo bench.
             "--bench" => true,
             "--tiny" => {
                 options.tiny = true;
                 true
             }
-            // Everything once, tiny.
+            // Everything once, at small sizes.
             "--test" => {
                 options.tiny = true;
                 command = Some("test".to_string());

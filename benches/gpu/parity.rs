@@ -1,8 +1,8 @@
-//! The device against the CPU engine.
+//! Compares the device with the CPU engine.
 //!
-//! Divergences are compared with solves in f64. Trainings begin at the same state, the CPU's, and draw the same samples;
-//! rounding makes them part, and the bounds on that come from what separates f32 from f64 on the CPU (`drift`): nothing to
-//! be seen in 100 steps of the preset `paper` (3e-6), up to 13 % of a divergence and 8 % of a cost after 500.
+//! Divergences are compared with solves in f64. Trainings begin at the same state, that of the CPU, and draw the same samples,
+//! but rounding makes them diverge. The bounds come from the difference of f32 and f64 on the CPU (`drift`): negligible in 100
+//! steps of the preset `paper` (3e-6), up to 13 % of a divergence and 8 % of a cost after 500.
 
 use crate::data::{measures, pair, points};
 use crate::{Options, chains, say};
@@ -13,11 +13,11 @@ use wgpca::cuda::{CudaDevice, divergence};
 use wgpca::ot::{self, Epsilon, Sinkhorn};
 use wgpca::{Pool, Real, Result};
 
-/// Of values, gradients, and what a first step sees.
+/// Tolerance of values, gradients, and the outcome of a first step.
 const EXACT: f64 = 1e-4;
-/// Marginal error that a reference may have.
+/// Largest marginal error of a reference.
 pub const REFERENCE: f64 = 1e-6;
-/// Of each report in a training's first 100 steps, of all together (in L1), and of each evaluated cost.
+/// Tolerance of each report in the first 100 steps of a training, of all together (in L1), and of each evaluated cost.
 const CURVE: [f64; 3] = [1e-2, 0.15, 0.25];
 
 pub fn run(device: &CudaDevice, options: &Options) -> Result<bool> {
@@ -25,12 +25,12 @@ pub fn run(device: &CudaDevice, options: &Options) -> Result<bool> {
     Ok(all & first_steps(device, options)? & curves(Some(device), options)?)
 }
 
-/// f32 against f64 without a device.
+/// Compares f32 with f64 without a device.
 pub fn drift(options: &Options) -> Result<bool> {
     Ok(divergences(None, options)? & chains::parity(None, options)? & curves(None, options)?)
 }
 
-/// A line of parity, or of drift, where nothing is judged.
+/// Prints a line of parity, or of drift, which is not judged.
 pub fn judge(device: Option<&CudaDevice>, name: &str, good: bool, report: Value) -> bool {
     match device {
         Some(_) => say("parity", name, Some(good), report),
@@ -38,7 +38,7 @@ pub fn judge(device: Option<&CudaDevice>, name: &str, good: bool, report: Value)
     }
 }
 
-/// How a reference in f64 is solved.
+/// Settings for a reference in f64.
 pub fn exactly(epsilon: Epsilon) -> Sinkhorn {
     Sinkhorn { tolerance: 0.1 * REFERENCE, max_iterations: 2000, epsilon, ..Sinkhorn::default() }
 }
@@ -47,8 +47,8 @@ fn divergences(device: Option<&CudaDevice>, options: &Options) -> Result<bool> {
     let sizes: &[_] = if options.tiny {
         &[(40, 61, 3)]
     } else {
-        // In many dimensions not as many points on either side: the plan is then all but a permutation, to which ours
-        // does not come within 1e-7 in a thousand iterations (1024 × 900: 66 to 1e-9).
+        // In many dimensions the two clouds have different sizes: with equal sizes the plan is nearly a permutation, to which our
+        // solver does not get within 1e-7 in a thousand iterations (1024 × 900: 66 to 1e-9).
         &[(1, 1000, 3), (1024, 1024, 3), (777, 1025, 2), (4096, 3001, 3), (1024, 900, 16), (600, 513, 64)]
     };
     let mut all = true;
@@ -86,7 +86,7 @@ pub fn distance<A: Real, B: Real>(a: &[A], b: &[B]) -> f64 {
     if a.len() == b.len() { (apart / norm).sqrt() } else { f64::NAN }
 }
 
-/// Settings in which component `component` starts at the same state everywhere: those before it are not trained.
+/// Settings for which component `component` starts at the same state on both engines: the components before it are not trained.
 pub fn settings(preset: Preset, component: usize, steps: usize, tiny: bool) -> Settings {
     let (preset, batch, width) = (preset.settings(), if tiny { 12 } else { 256 }, if tiny { 8 } else { 64 });
     let small = Tangent { points: 12, rounds: 1, regression: 20 };
@@ -108,7 +108,8 @@ pub fn epsilon(tiny: bool) -> Epsilon {
     Epsilon::Auto { scale: if tiny { 0.3 } else { 0.01 } }
 }
 
-/// What the steps of the last component saw, and the costs evaluated in between. It is not finished: no final projections.
+/// The outcomes of the steps of the last component, and the costs evaluated in between. The component is not finished, so there
+/// are no final projections.
 fn train<T: Real>(fit: Fit<T>, component: usize, pool: &Pool) -> Result<(Vec<StepOutcome>, Vec<f64>)> {
     let (mut fit, mut seen, mut costs) = (fit, vec![], vec![]);
     let steps = fit.settings().steps[usize::from(component > 1)];
@@ -138,14 +139,14 @@ pub fn reach<T: Real>(fit: &mut Fit<T>, component: usize, pool: &Pool) -> Result
     Ok(())
 }
 
-/// A fit that goes on there from the CPU's start of this component.
+/// A fit on the device that continues from the CPU's start of this component.
 fn started(mut fit: Fit<f32>, component: usize, device: &CudaDevice, pool: &Pool) -> Result<Fit<f32>> {
     reach(&mut fit, component, pool)?;
     pool.run(|| fit.advance())?;
     fit.on(&device.clone().into())
 }
 
-/// Everything that three steps report one by one, and the cost after each.
+/// Compares every reported number of three steps, and the cost after each.
 fn first_steps(device: &CudaDevice, options: &Options) -> Result<bool> {
     let data = data(options.tiny);
     let mut all = true;
@@ -156,7 +157,7 @@ fn first_steps(device: &CudaDevice, options: &Options) -> Result<bool> {
                 continue;
             }
             let settings = Settings { evaluate_every: 1, ..settings(preset, component, 3, options.tiny) };
-            // Solves so exact that the gradients are the same.
+            // Solves so accurate that the gradients are the same.
             let sinkhorn = Sinkhorn { tolerance: 1e-5, max_iterations: 2000, ..settings.sinkhorn.clone() };
             let settings = Settings { sinkhorn, ..settings };
             let (expected, costs) = train(Fit::<f32>::new(&data, &settings)?, component, &options.pool)?;
@@ -168,7 +169,7 @@ fn first_steps(device: &CudaDevice, options: &Options) -> Result<bool> {
             };
             let apart = |a: &StepOutcome, b: &StepOutcome| {
                 let pairs = numbers(a).into_iter().zip(numbers(b));
-                // O is a squared cosine: its yardstick is 1.
+                // O is a squared cosine, so its error is relative to 1.
                 let scales = [0.0, 0.0, 0.0, 0.0, b.speed * b.speed, 1.0];
                 pairs.zip(scales).map(|((a, b), s)| relative(a, b, s)).fold(0.0, worse)
             };
@@ -176,7 +177,7 @@ fn first_steps(device: &CudaDevice, options: &Options) -> Result<bool> {
             let later = got.iter().zip(&expected).map(|(a, b)| apart(a, b)).fold(0.0, worse);
             let cost = got_costs.iter().zip(&costs).map(|(a, b)| relative(*a, *b, 0.0)).fold(0.0, worse);
             let complete = got.len() == 3 && got_costs.len() == costs.len();
-            // Adam divides a gradient by its own size, so the rounding of its smallest entries moves weights.
+            // Adam divides a gradient by its size, so the rounding of its smallest entries moves weights.
             let good = complete && first < EXACT && later < 10.0 * EXACT && cost < 10.0 * EXACT;
             let report =
                 json!({"first": first, "later": later, "cost": cost, "bound": EXACT, "bound_later": 10.0 * EXACT});
@@ -191,7 +192,7 @@ pub fn relative(a: f64, b: f64, scale: f64) -> f64 {
     if a == b { 0.0 } else { (a - b).abs() / scale }
 }
 
-/// The larger, or NaN.
+/// The larger of two numbers, or NaN.
 pub fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }
 }

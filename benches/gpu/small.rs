@@ -1,4 +1,4 @@
-//! A little of everything in sizes that a sanitizer can bear, awkward ones among them.
+//! Every part at sizes small enough for a sanitizer, including unusual ones.
 
 use crate::data::{measures, pair, points};
 use crate::say;
@@ -18,7 +18,7 @@ pub fn run(device: &CudaDevice) -> Result<bool> {
         let good = found.value.is_finite() && found.report.status == Status::Converged;
         all &= say("small", &format!("divergence, {n} × {m}, d {d}"), Some(good), json!({"value": found.value}));
     }
-    // Some of the points weigh nothing.
+    // Some of the points have weight 0.
     let [x, y] = pair(70, 50, 2);
     let weighted = |c: &[f64]| {
         let weights: Vec<f32> = (0..c.len() / 2).map(|i| (i % 4) as f32).collect();

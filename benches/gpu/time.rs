@@ -1,4 +1,4 @@
-//! Times on the device, by the clock of the host around work that is waited for.
+//! Times on the device, measured on the host with a wait for the end of the work.
 
 use crate::data::{measures, pair, points};
 use crate::parity::{REFERENCE, distance, epsilon, exactly, reach};
@@ -15,7 +15,7 @@ use wgpca::ot::{self, Sinkhorn};
 use wgpca::{Error, Result};
 
 pub const D: usize = 3;
-/// Seconds that the repeats of one thing may take.
+/// Seconds available for the repetitions of one measurement.
 pub const LONG: f64 = 2.0;
 
 fn sizes(tiny: bool) -> &'static [usize] {
@@ -33,7 +33,7 @@ fn median(times: &mut [f64]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Median and least of some repeats, 3 to 20 as time allows, after one that does not count.
+/// Median and minimum of 3 to 20 repetitions, as time permits, after one that is not counted.
 pub fn repeat(tiny: bool, mut work: impl FnMut() -> Result<()>) -> Result<[f64; 2]> {
     let first = milliseconds(&mut work)?;
     let repeats = if tiny { 1 } else { ((1e3 * LONG / first) as usize).clamp(3, 20) };
@@ -57,12 +57,12 @@ pub fn run(device: &CudaDevice, options: &Options) -> Result<bool> {
     Ok(all & chains::time(device, options)?)
 }
 
-/// Value and gradient from scratch: alone, where clouds and memory are there already, and the whole call.
+/// Value and gradient from scratch: only the solve, with clouds and memory already on the device, and the whole call.
 fn sinkhorn(device: &CudaDevice, n: usize, options: &Options) -> Result<bool> {
     let clouds = pair(n, n, D);
     let [x, y] = points::<f32>(&clouds, D);
     let mut all = true;
-    // The finest goes first, as the measure of the others.
+    // The smallest tolerance first, as the reference of the others.
     let mut finest: Option<Vec<f32>> = None;
     for tolerance in [1e-5, 1e-4, 1e-3] {
         let name = format!("Sinkhorn value and gradient, n = m = {n}, d {D}, tolerance {tolerance:.0e}");
@@ -103,7 +103,7 @@ fn sinkhorn(device: &CudaDevice, n: usize, options: &Options) -> Result<bool> {
     Ok(all)
 }
 
-/// Two solves that differ in the number of iterations alone.
+/// The difference of two solves with different numbers of iterations.
 fn iteration(device: &CudaDevice, [x, y]: [&ot::Points<f32>; 2], name: &str, options: &Options) -> Result<()> {
     let mut ends = [(0.0, 0); 2];
     for (end, most) in ends.iter_mut().zip(if options.tiny { [4, 8] } else { [20, 60] }) {
@@ -116,7 +116,7 @@ fn iteration(device: &CudaDevice, [x, y]: [&ot::Points<f32>; 2], name: &str, opt
         *end = (time[0], kept.report()?.iterations);
     }
     let [(a, from), (b, to)] = ends;
-    // Of all problems together: (x, y) and (x, x) go side by side.
+    // Per iteration of all problems together: (x, y) and (x, x) run concurrently.
     let each = (to > from).then(|| 1e3 * (b - a) / (to - from) as f64);
     say("time", name, None, json!({"n": x.len(), "microseconds": each, "iterations": [from, to]}));
     Ok(())
@@ -133,8 +133,8 @@ fn fit_settings(component: usize, visited: usize, tiny: bool) -> Settings {
     Settings { batch: 12, hidden: vec![8; 2], evaluation_points: 16, sinkhorn, ..base }
 }
 
-/// Steps of the preset `paper`, ten at a time as a fit takes them: one of them finds the divergence too, and the host
-/// reads what the ten saw.
+/// Steps of the preset `paper`, in groups of ten as in a fit: one step of a group also computes the divergence, and then the host
+/// reads the outcomes of the ten.
 fn step(device: &CudaDevice, component: usize, visited: usize, options: &Options) -> Result<bool> {
     let name = format!("step of component {component}, {visited} measures");
     if !options.wanted(&name) {
@@ -167,7 +167,7 @@ fn step(device: &CudaDevice, component: usize, visited: usize, options: &Options
                         json!({"problem": "a step is not finite", "step": step}),
                     ));
                 }
-                // The first records the launches.
+                // The first group records the launches.
                 if step > 10 && early_times.len() < windows {
                     early_times.push(each);
                     iterations[0] = outcome.iterations;
@@ -192,7 +192,7 @@ fn step(device: &CudaDevice, component: usize, visited: usize, options: &Options
     Ok(true)
 }
 
-/// The problems of `time` as files, and a list of them.
+/// Writes the problems of `time` to files, with a list of them.
 pub fn export(to: &Path, options: &Options) -> Result<bool> {
     std::fs::create_dir_all(to).map_err(|e| Error::parameter("to", format!("{}: {e}", to.display())))?;
     for (i, measure) in measures(12, if options.tiny { 40 } else { 2048 }, D).iter().enumerate() {

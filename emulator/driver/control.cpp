@@ -1,4 +1,4 @@
-// What a test says to the stand-in driver; libcuda has nothing like it.
+// Functions with which a test controls the stand-in driver; libcuda has no counterpart.
 #include "driver.h"
 
 using namespace driver;
@@ -11,7 +11,7 @@ CONTROL void emulator_configure(int order, unsigned seed, unsigned workers) {
     d.settings = {static_cast<emulator::Order>(order), seed, workers};
 }
 
-// What goes wrong from now on, beside what was said before; `kind` as Fault in lib.rs numbers them.
+// Adds a fault to those set before; `kind` is the number of a Fault in lib.rs.
 CONTROL void emulator_inject(int kind, int64_t first, int64_t second) {
     Driver& d = driver::driver();
     std::lock_guard lock(d.mutex);
@@ -27,7 +27,7 @@ CONTROL void emulator_inject(int kind, int64_t first, int64_t second) {
     }
 }
 
-// No more faults, no failed kernel, counts from zero.
+// Removes faults and failed kernels, and sets counts to zero.
 CONTROL void emulator_reset() {
     Driver& d = driver::driver();
     std::lock_guard lock(d.mutex);

@@ -1,4 +1,4 @@
-// The driver itself, the one device and its one context.
+// The driver, its only device and the only context.
 #include <cstdio>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 namespace driver {
 
 Driver& driver() {
-    static Driver* one = new Driver;  // never destroyed: buffers may outlive main
+    static Driver* one = new Driver;  // never destroyed: buffers can outlive main
     return *one;
 }
 
@@ -71,15 +71,15 @@ ENTRY cuDeviceGetAttribute(int* value, int attribute, int) {
     Driver& d = driver::driver();
     std::lock_guard lock(d.mutex);
     switch (attribute) {
-        case 1: *value = 1024; break;                            // threads of a block
-        case 8: *value = static_cast<int>(shared_unasked); break;  // shared memory of a block
-        case 10: *value = 32; break;                             // threads of a warp
+        case 1: *value = 1024; break;                            // threads per block
+        case 8: *value = static_cast<int>(shared_unasked); break;  // shared memory per block
+        case 10: *value = 32; break;                             // threads per warp
         case 16: *value = multiprocessors; break;
         case 75: *value = d.faults.capability[0]; break;
         case 76: *value = d.faults.capability[1]; break;
         case 95: *value = 1; break;                              // cooperative launches
-        case 97: *value = static_cast<int>(shared_most); break;    // shared memory of a block that asks
-        case 115: *value = 1; break;                             // memory in the order of a stream
+        case 97: *value = static_cast<int>(shared_most); break;    // shared memory per block on request
+        case 115: *value = 1; break;                             // memory pools, that is, allocation in stream order
         default: *value = 0;
     }
     return Success;
@@ -156,7 +156,7 @@ ENTRY cuGetErrorName(int code, const char** name) {
     return InvalidValue;
 }
 
-// A failed kernel is described, which a GPU does not do.
+// Describes a failed kernel, which a GPU does not do.
 ENTRY cuGetErrorString(int code, const char** text) {
     static thread_local std::string kept;
     Driver& d = driver::driver();

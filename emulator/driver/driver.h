@@ -1,5 +1,5 @@
-// What the parts of the stand-in driver share. Every call that cudarc's safe interface makes is here under the name
-// that it has in libcuda; each does at once what a GPU does later, and reports failed kernels as late as a GPU does.
+// Shared by the parts of the stand-in driver. Every call that cudarc's safe interface makes is defined here under its name in
+// libcuda. Each call does its work at once, where a GPU does it later, but reports failed kernels as late as a GPU does.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,26 +33,26 @@ enum Code : int {
     Unknown = 999,
 };
 
-// The device is the least that the kernels must run on: a Volta with few multiprocessors.
+// The device is the smallest on which the kernels must run: a Volta with few multiprocessors.
 constexpr int capability[2] = {7, 0};
 constexpr int multiprocessors = 4;
-constexpr unsigned blocks_each = 4;           // at once on a multiprocessor, at most
-constexpr unsigned shared_unasked = 48 << 10;  // bytes a block has by itself
-constexpr unsigned shared_most = 96 << 10;     // and if it asks
+constexpr unsigned blocks_each = 4;           // largest number resident on a multiprocessor
+constexpr unsigned shared_unasked = 48 << 10;  // bytes of a block by default
+constexpr unsigned shared_most = 96 << 10;     // and on request
 constexpr size_t memory_bytes = size_t{2} << 30;
 
-// What a test wants to go wrong.
+// The faults that a test has set.
 struct Faults {
-    int init = Success;             // cuInit's answer
-    int version = 12000;            // the driver's
-    int capability[2] = {7, 0};     // the device's
-    int module = Success;           // cuModuleLoadData's answer
-    size_t memory = memory_bytes;   // bytes that can be had
-    int64_t launches = -1;          // so many launches go well, the next fails; -1: all go well
-    int64_t calls = -1;             // so many calls go well, then the device is lost
+    int init = Success;             // result of cuInit
+    int version = 12000;            // version of the driver
+    int capability[2] = {7, 0};     // of the device
+    int module = Success;           // result of cuModuleLoadData
+    size_t memory = memory_bytes;   // bytes that can be allocated
+    int64_t launches = -1;          // number of launches that succeed, the next fails; -1: all succeed
+    int64_t calls = -1;             // number of calls that succeed, then the device is lost
 };
 
-// What was done, for tests that say what a step must not do.
+// Counts of operations, for tests that assert what a step must not do.
 struct Counts {
     uint64_t launches, graphs, allocations, to_device, to_host, waits;
 };
@@ -65,18 +65,18 @@ struct Driver {
     Faults faults;
     Counts counts{};
     bool initialized = false;
-    int contexts = 0;        // how often the context is held
-    int failed = Success;    // a kernel has failed: everything answers this until the context is gone
-    std::string failure;     // how
+    int contexts = 0;        // number of references to the context
+    int failed = Success;    // error of a failed kernel, returned by every call until the context is released
+    std::string failure;     // description of the failure
     size_t used = 0;         // bytes of memory in use
 };
 Driver& driver();
 
-// A call that needs the context: its answer if it cannot go on, for failed kernels and lost devices too.
+// For calls that need the context: the result with which the call must end, including failed kernels and lost devices.
 int ready();
-// For calls that a capture forbids: one that is under way on this thread is spoilt.
+// For calls that are forbidden in a capture: invalidates a capture that is in progress on this thread.
 int outside_capture();
-// Both.
+// Both checks.
 int ready_outside_capture();
 #define READY(check)                                    \
     std::lock_guard lock(driver::driver().mutex);       \
@@ -84,9 +84,9 @@ int ready_outside_capture();
 
 // Does work of a stream, or records it if the stream is capturing.
 int submit(Stream* stream, std::function<int()> work);
-// The whole range lies in one piece of device memory.
+// Whether the whole range is in one allocation of device memory.
 bool inside(uint64_t place, size_t bytes);
-// Empty, or which piece of memory was written to outside.
+// Empty, or a description of the allocation next to which memory was overwritten.
 std::string damage();
 
 }  // namespace driver

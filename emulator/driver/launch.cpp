@@ -16,7 +16,7 @@ static unsigned shared_allowed(const Kernel* kernel) {
     return asked == shared_asked.end() ? shared_unasked : std::max(shared_unasked, asked->second);
 }
 
-// Blocks that a multiprocessor holds at once.
+// Number of blocks resident on a multiprocessor at once.
 static unsigned occupancy(unsigned threads, size_t shared) {
     if (threads == 0 || threads > 1024 || shared > shared_most) return 0;
     const unsigned by_threads = 2048 / threads;
@@ -24,7 +24,7 @@ static unsigned occupancy(unsigned threads, size_t shared) {
     return std::min({blocks_each, by_threads, by_shared});
 }
 
-// Runs a launch. It is only later that its failure is told.
+// Runs a launch. A failure is reported later.
 static int run(const Kernel* kernel, const unsigned char* argument, const unsigned grid[3], const unsigned block[3], size_t shared,
                bool cooperative) {
     Driver& d = driver();
@@ -60,7 +60,7 @@ static int run(const Kernel* kernel, const unsigned char* argument, const unsign
     return Success;
 }
 
-// Checks what the driver checks before it launches, copies the argument and submits.
+// Makes the checks of the driver before a launch, copies the argument and submits.
 static int launch(const Kernel* kernel, const unsigned grid[3], const unsigned block[3], unsigned shared,
                   Stream* stream, void** arguments, bool cooperative) {
     const uint64_t threads = uint64_t{block[0]} * block[1] * block[2];
@@ -68,7 +68,7 @@ static int launch(const Kernel* kernel, const unsigned grid[3], const unsigned b
     if (threads == 0 || threads > 1024 || block[2] > 64 || blocks == 0) return InvalidValue;
     if (grid[0] > 0x7fffffffu || grid[1] > 0xffffu || grid[2] > 0xffffu) return InvalidValue;
     if (shared > shared_allowed(kernel)) return InvalidValue;
-    if (blocks > 0xffffffffu) return NotSupported;  // the emulator's own limit; it would not end either
+    if (blocks > 0xffffffffu) return NotSupported;  // limit of the emulator; a larger grid would not finish anyway
     if (cooperative && blocks > uint64_t{multiprocessors} * occupancy(static_cast<unsigned>(threads), shared)) {
         return CooperativeTooLarge;
     }

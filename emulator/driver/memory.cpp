@@ -1,5 +1,6 @@
-// Device memory is host memory, filled with NaNs when it is handed out, between two fences. Copies outside of it are
-// refused; writes of kernels to a fence are found after the launch. Under a sanitizer its red zones are the fences.
+// Device memory is host memory, filled with NaNs when allocated, between two guard regions ("fences"). Copies beyond an
+// allocation are refused; writes of kernels to a fence are detected after the launch. Under a sanitizer, its red zones are the
+// fences.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +28,7 @@ bool inside(uint64_t place, size_t bytes) {
     return offset <= piece->second && bytes <= piece->second - offset;
 }
 
-// Bytes behind the end, up to the next multiple of the alignment and the fence.
+// Bytes after the end, up to the next multiple of the alignment plus the fence.
 static size_t behind(size_t bytes) { return (bytes + alignment - 1) / alignment * alignment - bytes + fence; }
 
 static bool untouched(const unsigned char* from, size_t bytes) {
@@ -43,7 +44,7 @@ std::string damage() {
         const auto* p = reinterpret_cast<const unsigned char*>(place);
         const bool before = !untouched(p - fence, fence), after = !untouched(p + bytes, behind(bytes));
         if (!before && !after) continue;
-        // Said once; then the fence stands again.
+        // Reported once; then the fence is restored.
         memset(const_cast<unsigned char*>(p) - fence, filling, fence);
         memset(const_cast<unsigned char*>(p) + bytes, filling, behind(bytes));
         char text[120];
@@ -88,12 +89,12 @@ ENTRY cuMemAlloc_v2(uint64_t* place, size_t bytes) {
 }
 
 ENTRY cuMemAllocAsync(uint64_t* place, size_t bytes, Stream*) {
-    // A GPU would record it; in this project a step that allocates is a mistake.
+    // A GPU would record it; in this project a step that allocates is an error.
     READY(ready_outside_capture());
     return allocate(place, bytes);
 }
 
-// Memory is given back even when a kernel has failed: the emulator's tests go on.
+// Memory is freed even after a failed kernel, so that the emulator's tests can continue.
 ENTRY cuMemFree_v2(uint64_t place) {
     READY(outside_capture());
     return release(place);

@@ -8,7 +8,7 @@ namespace driver {
 
 using Work = std::vector<std::function<int()>>;
 
-// Work is done at once, in order: a stream only has to know whether it is capturing.
+// Work is done at once, in order, so a stream only stores whether it is capturing.
 struct Stream {
     std::unique_ptr<Work> captured;
     bool spoilt = false;
@@ -65,7 +65,7 @@ ENTRY cuStreamWaitEvent(Stream*, void*, unsigned) {
 
 ENTRY cuStreamBeginCapture_v2(Stream* stream, int) {
     READY(ready());
-    if (!stream) return CaptureUnsupported;  // the default stream cannot
+    if (!stream) return CaptureUnsupported;  // the default stream cannot capture
     if (stream->captured || capturing) return CaptureUnsupported;
     stream->captured = std::make_unique<Work>();
     stream->spoilt = false;
@@ -85,7 +85,7 @@ ENTRY cuStreamEndCapture(Stream* stream, Work** graph) {
     return Success;
 }
 
-// 0: no capture, 1: one is under way, 2: one is spoilt.
+// 0: no capture, 1: in progress, 2: invalidated.
 ENTRY cuStreamIsCapturing(Stream* stream, int* status) {
     std::lock_guard lock(driver::driver().mutex);
     *status = !stream || !stream->captured ? 0 : stream->spoilt ? 2 : 1;
@@ -110,7 +110,7 @@ ENTRY cuGraphUpload(Work*, Stream*) {
 }
 
 ENTRY cuGraphLaunch(const Work* executable, Stream*) {
-    // A GPU would record it in a graph under capture; here nothing needs that.
+    // A GPU would record it in a graph during capture; nothing here needs that.
     READY(ready_outside_capture());
     ++driver::driver().counts.graphs;
     for (const auto& work : *executable) {

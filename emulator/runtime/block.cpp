@@ -49,7 +49,7 @@ void Runner::begin(const Launch& launch, const Settings& settings, GridBarrier* 
     const unsigned count = launch.block.x * launch.block.y * launch.block.z;
     threads_.resize(count);
     warps_.resize((count + 31) / 32);
-    // Of the exact size: a sanitizer sees what lies beyond.
+    // Allocated with the exact size, so that a sanitizer detects accesses beyond it.
     shared_.reset(new unsigned char[std::max<size_t>(launch.shared, 1)]);
     if (const size_t need = count * stack_bytes; need > stacks_bytes_) {
         if (stacks_) munmap(stacks_, stacks_bytes_);
@@ -82,7 +82,7 @@ void Runner::start(unsigned block) {
     here.grid_dim = grid;
     here.block_index = dim3(block % grid.x, block / grid.x % grid.y, block / (grid.x * grid.y));
     here.shared = shared_.get();
-    // Bytes of NaNs, so that what reads memory that nobody wrote shows.
+    // Filled with NaNs, so that reads of uninitialised memory show.
     memset(shared_.get(), 0xff, launch_->shared);
     for (Warp& w : warps_) w.arrived = 0;
     for (unsigned i = 0; i < threads_.size(); ++i) {
@@ -101,8 +101,8 @@ void Runner::start(unsigned block) {
     if (order_ == Order::Random) shuffle();
 }
 
-// Warps take turns. A warp runs until all its lanes wait for more than the warp, in random order for a random number
-// of passes, so that warps interleave.
+// Warps take turns. A warp runs until all its lanes wait for a barrier beyond the warp; in random order, for a random number of
+// passes, so that warps interleave.
 void Runner::schedule() {
     while (alive_ && error_.empty()) {
         bool progress = false;
@@ -123,7 +123,7 @@ void Runner::schedule() {
     }
 }
 
-// Every lane that can run does so once. False: none can.
+// Runs every runnable lane once. False: no lane is runnable.
 bool Runner::turn(unsigned warp) {
     const unsigned first = warp * 32, lanes = std::min<unsigned>(32, static_cast<unsigned>(threads_.size()) - first);
     const unsigned shift = order_ == Order::Random ? random() % 32 : 0;
@@ -221,7 +221,7 @@ void Runner::fail(const char* what) {
     __builtin_unreachable();
 }
 
-// In random order a block comes late now and then, by more than others need for a phase.
+// In random order, a block is sometimes late, by more time than others need for a phase.
 void Runner::delay() {
     if (order_ == Order::Random && (random() & 7) == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));
 }

@@ -14,11 +14,11 @@ namespace emulator {
 
 enum class Order : int { Forward, Reverse, Random };
 
-// How threads are run; a kernel that is right gives the same whatever it is.
+// How threads are run; a correct kernel gives the same results for all settings.
 struct Settings {
     Order order = Order::Forward;
     unsigned seed = 1;
-    unsigned workers = 0;  // threads of the CPU that run blocks; 0: all
+    unsigned workers = 0;  // CPU threads that run blocks; 0: all
 };
 
 struct Launch {
@@ -31,7 +31,7 @@ struct Launch {
 
 enum class State : unsigned char { Ready, AtBlock, AtWarp, AtGrid, Done };
 
-// Values on their way between lanes; twofold, so that one collective may follow another at once.
+// Values being exchanged between lanes; two buffers, so that one collective can follow another at once.
 struct Warp {
     unsigned arrived, wanted;
     uint64_t values[2][32];
@@ -47,13 +47,13 @@ struct Thread {
     Warp* warp;
 };
 
-// The barrier of all blocks of a cooperative launch. Where it cannot open any more, it says so instead of waiting.
+// The barrier of all blocks of a cooperative launch. If it can no longer open, it reports that instead of waiting.
 class GridBarrier {
   public:
     explicit GridBarrier(unsigned blocks) : blocks_(blocks) {}
-    // False: some block returned or failed, the barrier will never open.
+    // False: a block returned or failed, so the barrier will never open.
     bool wait();
-    // A block has ended.
+    // To be called when a block has ended.
     void gone();
     unsigned waiting() const { return waiting_; }
 
@@ -65,15 +65,15 @@ class GridBarrier {
     bool broken_ = false;
 };
 
-// Runs blocks, one after the other, on one thread of the CPU.
+// Runs blocks one after the other on one CPU thread.
 class Runner {
   public:
     ~Runner();
     void begin(const Launch& launch, const Settings& settings, GridBarrier* barrier, unsigned number);
-    // Empty, or what went wrong.
+    // Returns an empty text, or what went wrong.
     std::string run(unsigned block);
 
-    // What the running thread calls.
+    // Called by the running CUDA thread.
     void at_block();
     void at_warp(unsigned mask, Collective collective);
     void at_grid(unsigned blocks);
@@ -106,7 +106,7 @@ class Runner {
     std::string error_;
 };
 
-// Runs a whole launch. Empty, or what went wrong.
+// Runs a whole launch. Returns an empty text, or what went wrong.
 std::string run(const Launch& launch, const Settings& settings);
 
 }  // namespace emulator

@@ -1,9 +1,8 @@
-// CUDA C++ as far as the kernels use it, for a compiler of the CPU. What is missing here is added when a kernel wants
-// it.
+// The parts of CUDA C++ that the kernels use, for a CPU compiler. Missing parts are added when a kernel needs them.
 //
-// What differs from a GPU: threads of a block take turns and give way only at barriers and collectives, so races
-// between such points do not show by themselves (the order of threads is therefore varied); functions like expf are
-// those of the C library; __shared__ arrays keep what the block before left in them, dynamic shared memory holds NaNs.
+// Differences from a GPU: threads of a block take turns and switch only at barriers and collectives, so races between such points
+// do not show directly (therefore the order of threads is varied); functions such as expf are those of the C library; __shared__
+// arrays keep the values of the previous block, while dynamic shared memory is filled with NaNs.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -25,7 +24,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __constant__ static const
-#define __shared__ static thread_local  // one block at a time on a thread of the CPU
+#define __shared__ static thread_local  // one block at a time on a CPU thread
 #define __align__(n) alignas(n)
 
 #define KERNEL extern "C" void
@@ -68,7 +67,7 @@ static inline void __syncwarp(unsigned mask = ~0u) { emulator::warp_barrier(mask
 static inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 static inline void __threadfence_block() { __threadfence(); }
 static inline void grid_sync(unsigned* counter, unsigned blocks) {
-    // Read as the GPU would, so that a counter that is not there is found.
+    // Read as on a GPU, so that an invalid counter address is detected.
     const unsigned before = *static_cast<volatile unsigned*>(counter);
     if (before & 0x7fffffffu) emulator::fail("the counter of grid_sync was not zeroed");
     emulator::grid_barrier(blocks);
@@ -77,7 +76,7 @@ static inline void grid_sync(unsigned* counter, unsigned blocks) {
 // ---- Warp collectives
 
 namespace emulator {
-// The first lane of the part, of `width` lanes, that a lane belongs to.
+// First lane of the segment of `width` lanes that contains a lane.
 static inline unsigned part(unsigned lane, int width) { return lane / width * width; }
 }  // namespace emulator
 
@@ -115,7 +114,7 @@ static inline unsigned __ballot_sync(unsigned mask, int vote) {
 static inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
 static inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) == mask; }
 
-// ---- What kernels/compat.cuh has in PTX
+// ---- Functions that kernels/compat.cuh implements in PTX
 
 static inline void add_release(uint64_t* place, uint64_t value) { __atomic_fetch_add(place, value, __ATOMIC_RELEASE); }
 static inline uint64_t load_acquire(const uint64_t* place) {

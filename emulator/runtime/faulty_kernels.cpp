@@ -1,4 +1,4 @@
-// Kernels that do what a kernel must not, and some that show how threads and blocks run: for the tests of the emulator.
+// Kernels with errors, and kernels that show how threads and blocks run, for the tests of the emulator.
 #define KERNELS_FOR_TESTS true
 #include "cuda_on_cpu.h"
 
@@ -7,7 +7,7 @@ struct FaultyDeadlockArgs {
 };
 LAYOUT(FaultyDeadlockArgs, out)
 
-// Half of the block waits for the other half, which has gone on to wait for a warp.
+// Half of the block waits at a barrier for the other half, which waits in a warp collective.
 KERNEL faulty_deadlock(FaultyDeadlockArgs args) {
     float* out = args.out;
     if (threadIdx.x < 32) {
@@ -55,7 +55,7 @@ struct FaultyWriteArgs {
 };
 LAYOUT(FaultyWriteArgs, out, n)
 
-// Writes one number behind the end of n.
+// Writes one number after the end of n.
 KERNEL faulty_write(FaultyWriteArgs args) {
     if (threadIdx.x == 0) args.out[args.n] = 1.0f;
 }
@@ -68,7 +68,7 @@ struct FaultyPeekArgs {
 };
 LAYOUT(FaultyPeekArgs, input, out, n)
 
-// Reads one number behind the end of n, which only a sanitizer sees.
+// Reads one number after the end of n, which only a sanitizer detects.
 KERNEL faulty_peek(FaultyPeekArgs args) { args.out[0] = args.input[args.n]; }
 REGISTER(faulty_peek)
 
@@ -77,7 +77,7 @@ struct FaultyReadArgs {
 };
 LAYOUT(FaultyReadArgs, out)
 
-// Fills shared memory in part and hands out all of it.
+// Fills a part of shared memory and copies out all of it.
 KERNEL faulty_read(FaultyReadArgs args) {
     DYN_SHARED(float, room);
     if (threadIdx.x < 16) room[threadIdx.x] = 1.0f;
@@ -91,7 +91,7 @@ struct TurnsArgs {
 };
 LAYOUT(TurnsArgs, counter, out)
 
-// The turn of each thread: which order they run in. One block.
+// The position of each thread in the order in which threads run. One block.
 KERNEL turns(TurnsArgs args) { args.out[threadIdx.x] = atomicAdd(args.counter, 1u); }
 REGISTER(turns)
 
@@ -101,7 +101,7 @@ struct RoundsArgs {
 };
 LAYOUT(RoundsArgs, counter, values, count)
 
-// Every block adds to its neighbour's number, `rounds` times, in step with the others.
+// Every block adds to its neighbour's number, `rounds` times, synchronised with the others.
 KERNEL rounds(RoundsArgs args) {
     unsigned* const values = args.values;
     for (unsigned k = 0; k < args.count; ++k) {

@@ -8,8 +8,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// emulator_switch(save, to): keeps the registers that a call must preserve on the stack, stores the stack pointer in
-// *save and goes on where `to` was kept. emulator_trampoline: the first return address of a fiber.
+// emulator_switch(save, to): pushes the registers that a call must preserve, stores the stack pointer in *save and continues
+// where `to` was saved. emulator_trampoline: the first return address of a fiber.
 extern "C" void emulator_switch(void** save, void* to);
 extern "C" void emulator_trampoline();
 
@@ -48,7 +48,7 @@ emulator_trampoline:
 )");
 static constexpr int saved_words = 6;   // rbp rbx r12 r13 r14 r15
 static constexpr int return_word = 6;   // what ret pops
-static constexpr int frame_words = 9;   // and two more: the stack is aligned to 16 bytes at the trampoline's call
+static constexpr int frame_words = 9;   // two more words: the stack is aligned to 16 bytes at the trampoline's call
 #elif defined(__aarch64__) && defined(__linux__)
 asm(R"(
 .text
@@ -118,10 +118,10 @@ void clean(unsigned char* stacks, size_t bytes) {
 }
 
 void prepare(Fiber& fiber, unsigned char* stack) {
-    // The last calls of a fiber that was here before did not return.
+    // The last calls of a fiber that used this stack before did not return.
     clean(stack + stack_bytes - 4096, 4096);
     memcpy(stack, &canary, sizeof canary);
-    // The top is aligned to 16 bytes; a frame as emulator_switch leaves it, that returns into the trampoline.
+    // The top is aligned to 16 bytes; below it is a frame as left by emulator_switch that returns into the trampoline.
     const auto top = (reinterpret_cast<uintptr_t>(stack) + stack_bytes - 64) & ~static_cast<uintptr_t>(15);
     void** frame = reinterpret_cast<void**>(top) - frame_words;
     for (int word = 0; word < frame_words; ++word) frame[word] = nullptr;
@@ -155,7 +155,7 @@ void leave(Fiber& fiber, bool last) {
 #endif
 }
 
-// A fiber that begins tells the sanitizer that it has arrived.
+// A new fiber tells the sanitizer that the switch is complete.
 void arrived() {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack, &scheduler_stack_bytes);

@@ -1,5 +1,4 @@
-// What the language header and the scheduler know of each other: the running thread, its collectives, and the list of
-// kernels.
+// The interface of the language header and the scheduler: the running thread, its collectives, and the list of kernels.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +22,7 @@ struct Index {
 struct Thread;
 class Runner;
 
-// Where the CPU thread is: threadIdx, blockIdx and so on are read from here.
+// The current position of a CPU thread; threadIdx, blockIdx and so on are read from here.
 struct Here {
     Thread* thread = nullptr;
     Runner* runner = nullptr;
@@ -31,17 +30,17 @@ struct Here {
     dim3 block_index, block_dim, grid_dim;
     unsigned char* shared = nullptr;
 };
-// Small and read all the time: reached without a call, though the library is loaded late.
+// Small and read very often: accessed without a call, although the library is loaded at run time.
 extern constinit thread_local Here here __attribute__((tls_model("initial-exec")));
 
-// What a lane takes part in; all lanes of a collective must be in the same one.
+// The kind of a collective; all lanes of a collective must be in the same kind.
 enum class Collective : unsigned char { Sync, Exchange, Down, Up, Any, Vote };
 
 void block_barrier();
 void warp_barrier(unsigned mask, Collective collective);
 void grid_barrier(unsigned blocks);
 [[noreturn]] void fail(const char* what);
-// A block that polls memory comes to it late, in random order.
+// Called when a block polls memory; in random order, delays the block.
 void delay();
 // The lane of the running thread, and the 32 values that its warp exchanges next.
 unsigned lane();
@@ -60,7 +59,7 @@ T from_bits(uint64_t bits) {
     std::memcpy(&value, &bits, sizeof(T));
     return value;
 }
-// The value of a lane, seen from the running one.
+// The value of another lane, seen from the running one.
 template <class T>
 T shuffle(unsigned mask, T value, unsigned from, Collective collective) {
     const uint64_t* values = exchange(mask, to_bits(value), collective);
@@ -68,14 +67,14 @@ T shuffle(unsigned mask, T value, unsigned from, Collective collective) {
     return from_bits<T>(values[from]);
 }
 
-// A kernel and the struct that it takes.
+// A kernel and its argument struct.
 struct Kernel {
     const char* name;
     void (*call)(const void* argument);
     const char* structure;
     size_t bytes;
     std::vector<Field> fields;
-    bool for_tests;  // of the emulator's own tests, not compiled for a GPU
+    bool for_tests;  // belongs to the emulator's tests, not compiled for a GPU
     Kernel* next;
 };
 extern Kernel* kernels;

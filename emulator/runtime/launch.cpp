@@ -1,4 +1,4 @@
-// A grid: its blocks spread over threads of the CPU.
+// Runs a grid: distributes its blocks over CPU threads.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -7,7 +7,7 @@
 
 namespace emulator {
 
-// Runners are kept from launch to launch with their stacks.
+// Runners and their stacks are kept between launches.
 static std::mutex idle_mutex;
 static std::vector<std::unique_ptr<Runner>> idle;
 
@@ -27,7 +27,7 @@ static void give_back(std::unique_ptr<Runner> runner) {
 std::string run(const Launch& launch, const Settings& settings) {
     const unsigned blocks = launch.grid.x * launch.grid.y * launch.grid.z;
     const unsigned cores = settings.workers ? settings.workers : std::max(1u, std::thread::hardware_concurrency());
-    // Blocks that wait for each other need a thread each; __shared__ variables are the thread's.
+    // Blocks that wait for each other need one thread each, because __shared__ variables are thread-local.
     const unsigned workers = launch.cooperative ? blocks : std::min(cores, blocks);
     GridBarrier barrier(blocks);
     std::atomic<unsigned> next{0};
@@ -45,7 +45,7 @@ std::string run(const Launch& launch, const Settings& settings) {
                 std::lock_guard lock(error_mutex);
                 if (error.empty()) error = std::move(failed);
             }
-            // After the error is noted: those that wait fail because of it.
+            // Called after the error is stored, because waiting blocks fail as a consequence.
             barrier.gone();
         }
         give_back(std::move(runner));

@@ -1,5 +1,4 @@
-// Where the members of a struct lie that a kernel takes: LAYOUT(Struct, member, ...) of kernels/compat.cuh, read by the
-// compiler itself.
+// The layout of the argument struct of a kernel: LAYOUT(Struct, member, ...) of kernels/compat.cuh, evaluated by the compiler.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace emulator {
 
-// A member that is no struct itself; a member of a member is called outer.inner.
+// A member that is not a struct; the member of a member is named outer.inner.
 struct Field {
     std::string name;
     const char* kind;  // f32 and so on; *const f32 and *mut f32 for an address
@@ -19,7 +18,7 @@ struct Field {
     bool pointer() const { return *kind == '*'; }
 };
 
-// What LAYOUT says of a struct; none if it says nothing.
+// The members that LAYOUT lists for a struct; undefined without LAYOUT.
 template <class Struct>
 struct Layout;
 
@@ -52,7 +51,7 @@ void add_field(std::vector<Field>& to, const std::string& name, size_t offset) {
     }
 }
 
-// How many members a struct has: the most values that it can be initialised from.
+// Number of members of a struct: the largest number of values with which it can be initialised.
 struct Anything {
     template <class T>
     operator T() const;
@@ -69,7 +68,7 @@ constexpr size_t members() {
 
 }  // namespace emulator
 
-// apply(first, a) apply(first, b) ..., for up to some sixty.
+// apply(first, a) apply(first, b) ..., for up to about sixty arguments.
 #define LAYOUT_EACH(apply, first, ...) __VA_OPT__(LAYOUT_SCAN(LAYOUT_ONE(apply, first, __VA_ARGS__)))
 #define LAYOUT_ONE(apply, first, name, ...) apply(first, name) __VA_OPT__(LAYOUT_MORE LAYOUT_NONE (apply, first, __VA_ARGS__))
 #define LAYOUT_MORE() LAYOUT_ONE

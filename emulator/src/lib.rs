@@ -1,13 +1,13 @@
-//! A stand-in for the CUDA driver that runs the project's kernels, and the host code around them, on the CPU. For tests
-//! only: small sizes, no word about speed.
+//! A stand-in for the CUDA driver that runs the project's kernels, and the host code around them, on the CPU. For tests at small
+//! sizes only; it says nothing about speed.
 //!
-//! The library that it builds answers to the name under which the driver is looked for, has the calls that cudarc
-//! makes, and holds the very sources of `kernels/`, compiled for the CPU. Each CUDA thread is a fiber; the threads of a block
-//! take turns in the order of their numbers, in reverse, or at random, and what a kernel gives must not depend on it.
-//! It finds deadlocks, collectives that lanes of a warp meet differently, copies outside of memory, writes next to
-//! memory, and use of memory that nobody wrote (it holds NaNs); at random, blocks that are late at a barrier of their own
-//! making; built with a sanitizer, every access outside. It does
-//! not find races between barriers by itself, nor what a GPU's memory order or its own arithmetic would do.
+//! The library has the name under which the driver is looked up, implements the calls that cudarc makes, and contains the sources
+//! of `kernels/`, compiled for the CPU. Each CUDA thread is a fiber. The threads of a block take turns in the order of their
+//! numbers, in reverse, or at random, and the results of a kernel must not depend on this order. The emulator detects deadlocks,
+//! lanes of a warp that meet in different collectives, copies beyond an allocation, writes next to an allocation, and use of
+//! uninitialised memory (it holds NaNs). In random order, it delays blocks at barriers that kernels implement themselves. Built
+//! with a sanitizer, it detects every access out of bounds. It does not detect races between barriers directly, nor effects of a
+//! GPU's memory order or arithmetic.
 //!
 //! ```
 //! use wgpca_emulator::{Fault, Order, session};
@@ -16,8 +16,8 @@
 //! emulator.inject(Fault::OutOfMemory(1 << 20)); // gone when the session ends
 //! ```
 //!
-//! There is one device in a process, as there is one driver, and tests run side by side: so each test that uses it
-//! holds a [`Session`], and they wait for each other.
+//! A process has one device, as it has one driver, and tests run concurrently. Therefore each test that uses the device holds a
+//! [`Session`], and sessions wait for each other.
 
 use libloading::Library;
 use std::cell::RefCell;
@@ -31,9 +31,9 @@ static DRIVER: OnceLock<Library> = OnceLock::new();
 static TURN: Mutex<()> = Mutex::new(());
 thread_local!(static HELD: RefCell<Option<Session>> = const { RefCell::new(None) });
 
-/// The library, to be loaded before everything else (`LD_PRELOAD`) into a program that shall see the device.
+/// The library, to be loaded before all others (`LD_PRELOAD`) into a program that is to use the device.
 ///
-/// It is the one built with this crate, or that named by `WGPCA_EMULATOR_LIBRARY` (one with a sanitizer).
+/// It is the library built with this crate, or the one named by `WGPCA_EMULATOR_LIBRARY` (for instance one with a sanitizer).
 pub fn library() -> PathBuf {
     env::var_os("WGPCA_EMULATOR_LIBRARY").map_or_else(|| env!("WGPCA_EMULATOR").into(), PathBuf::from)
 }
@@ -43,10 +43,10 @@ fn driver() -> &'static Library {
     DRIVER.get_or_init(|| unsafe { Library::new(library()) }.expect("the stand-in driver loads"))
 }
 
-/// A function of `driver/control.cpp`, which the signature must match.
+/// A function of `driver/control.cpp`, whose signature it must match.
 macro_rules! control {
     ($name:literal, fn($($kind:ty),*) $(-> $result:ty)?, $($argument:expr),*) => {{
-        // SAFETY: the signature is that in control.cpp, and it is called with what it asks for.
+        // SAFETY: the signature is that in control.cpp, and the arguments satisfy its requirements.
         unsafe {
             let f = driver().get::<unsafe extern "C" fn($($kind),*) $(-> $result)?>($name).expect("the driver has it");
             f($($argument),*)
@@ -61,39 +61,39 @@ pub enum Order {
     Forward,
     /// From the last to the first; blocks too.
     Reverse,
-    /// At random, from this seed; blocks that wait for others see late, now and then, that these have arrived.
+    /// At random, from this seed; blocks that wait for others sometimes see their arrival late.
     Random(u32),
 }
 
-/// What goes wrong.
+/// A fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The driver does not start; its answer. 100: there is no device.
+    /// The driver does not start and returns this code. 100: there is no device.
     Init(i32),
-    /// The driver's version, 11080 for CUDA 11.8.
+    /// Version of the driver, 11080 for CUDA 11.8.
     DriverVersion(i32),
-    /// The device's compute capability.
+    /// Compute capability of the device.
     Capability(i32, i32),
-    /// The driver refuses the kernels; its answer. 222: a PTX newer than the driver.
+    /// The driver refuses the kernels with this code. 222: the PTX is newer than the driver.
     Module(i32),
-    /// So many bytes more can be had.
+    /// Only this number of further bytes can be allocated.
     OutOfMemory(u64),
-    /// So many launches go well from now on; the next fails, as a kernel does that goes astray: it shows at the next
-    /// wait, and the device gives nothing more until all that holds it is dropped.
+    /// This number of launches succeed from now on; the next fails, like a kernel with an invalid access. The failure appears at
+    /// the next wait, and the device returns errors until everything that holds it is dropped.
     Launch(u64),
-    /// So many calls go well from now on; then the device is lost.
+    /// This number of calls succeed from now on; then the device is lost.
     Lost(u64),
 }
 
-/// What was done since the session began.
+/// Counts of operations since the session began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Counts {
-    /// Kernels launched, those of graphs too.
+    /// Kernels launched, including those of graphs.
     pub launches: u64,
     /// Graphs launched.
     pub graphs: u64,
-    /// Pieces of memory handed out.
+    /// Allocations.
     pub allocations: u64,
     /// Copies from the host to the device.
     pub to_device: u64,
@@ -103,16 +103,16 @@ pub struct Counts {
     pub waits: u64,
 }
 
-/// A member of the struct that a kernel takes.
+/// A member of the argument struct of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name; `outer.inner` in a struct within the struct.
+    /// Its name; `outer.inner` for a member of a struct within the struct.
     pub name: String,
-    /// `f32` and so on; `*const f32` for the address of what is only read, `*mut f32` for that of what is written.
+    /// `f32` and so on; `*const f32` for the address of numbers that are only read, `*mut f32` for numbers that are written.
     pub kind: String,
-    /// Where it lies in the struct, in bytes.
+    /// Its offset in the struct, in bytes.
     pub offset: usize,
-    /// Bytes of it.
+    /// Its size in bytes.
     pub bytes: usize,
 }
 
@@ -121,24 +121,24 @@ pub struct Field {
 pub struct Kernel {
     /// Its name.
     pub name: String,
-    /// The name of the struct that it takes.
+    /// The name of its argument struct.
     pub structure: String,
-    /// Bytes of that struct.
+    /// Size of that struct in bytes.
     pub bytes: usize,
-    /// What is in it.
+    /// The members of that struct.
     pub fields: Vec<Field>,
-    /// One of the emulator's own, that does what a kernel must not.
+    /// Whether it is one of the emulator's own faulty kernels.
     pub for_tests: bool,
 }
 
-/// The device, for one test alone. When it is dropped, everything is as before: forward order, no faults.
+/// Exclusive use of the device by one test. Dropping it resets everything: forward order, no faults.
 #[derive(Debug)]
 #[must_use = "the session ends when it is dropped"]
 pub struct Session(#[allow(dead_code)] MutexGuard<'static, ()>);
 
-/// Waits for the device, and sets the order of threads. Buffers and devices should be dropped before the session.
+/// Waits for exclusive use of the device, and sets the order of threads. Drop buffers and devices before the session.
 pub fn session(order: Order) -> Session {
-    // One that `configure` left open, in a test that ran on this thread before.
+    // A session that `configure` opened in an earlier test on this thread.
     drop(HELD.take());
     let session = Session(TURN.lock().unwrap_or_else(PoisonError::into_inner));
     reset();
@@ -147,17 +147,17 @@ pub fn session(order: Order) -> Session {
 }
 
 impl Session {
-    /// Another order of threads.
+    /// Changes the order of threads.
     pub fn order(&self, order: Order) {
         set(order, 0);
     }
 
-    /// An order of threads, with this many threads of the CPU that run blocks (0: all).
+    /// Changes the order of threads and the number of CPU threads that run blocks (0: all).
     pub fn order_on(&self, order: Order, workers: u32) {
         set(order, workers);
     }
 
-    /// Something that goes wrong, beside what was said before.
+    /// Adds a fault to those injected before.
     pub fn inject(&self, fault: Fault) {
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let (kind, first, second) = match fault {
@@ -172,12 +172,12 @@ impl Session {
         control!(b"emulator_inject", fn(c_int, i64, i64), kind, first, second);
     }
 
-    /// All as at the beginning: forward order, no faults, counts from zero.
+    /// Resets everything: forward order, no faults, counts from zero.
     pub fn reset(&self) {
         reset();
     }
 
-    /// What was done since the beginning or the last reset.
+    /// Counts of operations since the beginning or the last reset.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         control!(b"emulator_counts", fn(*mut Counts), &mut counts);
@@ -191,20 +191,20 @@ impl Drop for Session {
     }
 }
 
-/// A session to the end of the calling thread, or its next one, for a test that has no more to say. To be called by a
-/// thread that holds none.
+/// Opens a session that lasts until the calling thread ends or opens another one, for a test that does not need the session
+/// itself. The calling thread must not hold one.
 pub fn configure(order: Order, workers: u32) {
     let held = HELD.take().unwrap_or_else(|| session(order));
     held.order_on(order, workers);
     HELD.set(Some(held));
 }
 
-/// Makes this process see the device; a session does it too. To be called before anything looks for a driver.
+/// Makes the device visible to this process, as a session does. To be called before anything looks for a driver.
 pub fn install() {
     driver();
 }
 
-/// Every kernel that was compiled.
+/// All compiled kernels.
 pub fn kernels() -> Vec<Kernel> {
     let mut found = vec![];
     for index in 0.. {
@@ -224,7 +224,7 @@ pub fn kernels() -> Vec<Kernel> {
     found
 }
 
-/// What is in the struct of a kernel.
+/// The members of the argument struct of a kernel.
 fn fields(kernel: c_uint) -> Vec<Field> {
     let mut found = vec![];
     for index in 0.. {
@@ -249,7 +249,7 @@ fn text(at: *const c_char) -> Option<String> {
     if at.is_null() {
         return None;
     }
-    // SAFETY: texts of the library end with 0 and last as long as it does; it is never unloaded.
+    // SAFETY: texts of the library end with 0 and are valid until it is unloaded, which never happens.
     Some(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
 }
 

@@ -1,17 +1,17 @@
-//! Laws on the line by their quantile functions: W₂ is the distance in L²(0, 1), geodesics are straight lines of
+//! Laws on the line described by their quantile functions: W₂ is the distance in L²(0, 1), geodesics are straight lines of
 //! nondecreasing functions.
 
 use wgpca::gaussian::Component;
 use wgpca::rng::Stream;
 
-/// A standard normal law of atoms: their places, their masses.
+/// A standard normal law discretised by atoms: their positions, their masses.
 pub struct Normal {
     pub x: Vec<f64>,
     pub mass: Vec<f64>,
 }
 
 impl Normal {
-    /// Even places from −5 to 5; mean 0 and variance 1 to the last digits.
+    /// Equally spaced positions from −5 to 5; mean 0 and variance 1 up to the last digits.
     pub fn new(atoms: usize) -> Self {
         let x = super::sets::linspace(-5.0, 5.0, atoms);
         let density: Vec<f64> = x.iter().map(|x| (-0.5 * x * x).exp()).collect();
@@ -30,7 +30,7 @@ impl Normal {
         f.iter().zip(g).zip(&self.mass).map(|((f, g), p)| p * f * g).sum()
     }
 
-    /// f less its part in the plane of Gaussian quantile functions.
+    /// f minus its projection to the plane of Gaussian quantile functions.
     pub fn beyond_gaussians(&self, f: &[f64]) -> Vec<f64> {
         let (m, sigma) = (self.dot(f, &vec![1.0; f.len()]), self.dot(f, &self.x));
         f.iter().zip(self.quantile(m, sigma)).map(|(f, g)| f - g).collect()
@@ -44,7 +44,7 @@ impl Normal {
         }
     }
 
-    /// The first principal line of functions, without constraint: through their mean, by power iteration.
+    /// The first principal line of functions, without the constraint: through their mean, by power iteration.
     pub fn principal_line(&self, functions: &[Vec<f64>]) -> Line {
         let n = functions.len() as f64;
         let at: Vec<f64> = (0..self.x.len()).map(|k| functions.iter().map(|f| f[k]).sum::<f64>() / n).collect();
@@ -76,7 +76,7 @@ impl Normal {
         functions.iter().map(one).sum()
     }
 
-    /// A line a little beside another, off the Gaussians: both parts plus `size` times random polynomials of degree 2 to 5.
+    /// A line close to another, outside the Gaussians: both parts plus `size` times random polynomials of degree 2 to 5.
     pub fn perturbed(&self, line: &Line, size: f64, stream: &mut Stream) -> Line {
         let mut beside = |f: &[f64]| {
             let c: [f64; 4] = std::array::from_fn(|_| stream.normal());
@@ -96,7 +96,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The times at which it is nondecreasing; empty (low > high) if it never is.
+    /// The times at which it is nondecreasing; empty (low > high) if there are none.
     pub fn interval(&self) -> (f64, f64) {
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
         for (a, h) in self.at.windows(2).zip(self.along.windows(2)) {

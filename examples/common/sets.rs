@@ -30,7 +30,7 @@ pub fn grid() -> Vec<(f64, f64)> {
     a.iter().flat_map(|&a| b.iter().map(move |&b| (a, b))).collect()
 }
 
-/// 20 matrices of eigenvalues (1 + r)² and (1 − r)², their orientations over a half turn less π/20 at both ends.
+/// 20 matrices with eigenvalues (1 + r)² and (1 − r)², their orientations over a half turn less π/20 at both ends.
 pub fn circle(r: f64) -> Vec<Matrix> {
     let ends = std::f64::consts::PI / 20.0;
     linspace(ends, std::f64::consts::PI - ends, 20).into_iter().map(|t| covariance(1.0 + r, 1.0 - r, t)).collect()
@@ -48,20 +48,20 @@ pub fn gaussians(matrices: &[Matrix]) -> wgpca::Result<Gaussians> {
     Gaussians::new(matrices.concat(), 2)
 }
 
-/// BW² over its linearisation at the barycentre, for matrices of eigenvalues a², b² a rotation by θ apart and
-/// r = (a − b)/(a + b); exact.
+/// BW² divided by its linearisation at the barycentre, for matrices with eigenvalues a², b² that differ by a rotation by θ;
+/// r = (a − b)/(a + b). Exact.
 pub fn distortion(r: f64, theta: f64) -> f64 {
     let s = 1.0 + r * r;
     2.0 / (s + (s * s - (2.0 * r * theta.sin()).powi(2)).sqrt())
 }
 
-/// The same to the order that the paper gives (eq. (curvature_approx)).
+/// The same to the order given in the paper (eq. (curvature_approx)).
 pub fn distortion_approximated(r: f64, theta: f64) -> f64 {
     1.0 - (r * theta.cos()).powi(2)
 }
 
-/// The unit tangent vector at the barycentre along which the measures vary most: tangent PCA, by power iteration on
-/// `U ← Σ_i ⟨log_i, U⟩ log_i`.
+/// The unit tangent vector at the barycentre along which the measures vary most: tangent PCA, by power iteration on `U ← Σ_i
+/// ⟨log_i, U⟩ log_i`.
 pub fn tangent_direction(matrices: &[Matrix], centre: &Barycentre) -> wgpca::Result<Vec<f64>> {
     let base = &centre.covariance;
     let logs = matrices.iter().map(|sigma| log(base, sigma, 2)).collect::<Result<Vec<_>, _>>()?;
@@ -78,7 +78,7 @@ pub fn tangent_direction(matrices: &[Matrix], centre: &Barycentre) -> wgpca::Res
     Ok(u)
 }
 
-/// (mean, deviation) of measures on the line, near a geodesic that ends before the first of them.
+/// (mean, deviation) of measures on the line, close to a geodesic that ends before the first of them.
 pub const UNIVARIATE: [(f64, f64); 10] = [
     (-1.3, 0.03),
     (-1.1, 0.10),

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! Definition of the command line.
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use wgpca::io::{Columns, Format};
 #[derive(Parser)]
 #[command(name = "wgpca", version, about, arg_required_else_help = true, max_term_width = 100)]
 pub struct Args {
-    /// Say nothing on standard error but warnings and errors.
+    /// Print only warnings and errors on standard error.
     #[arg(long, short, global = true)]
     pub quiet: bool,
     #[command(subcommand)]
@@ -20,32 +20,32 @@ pub struct Args {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Fit components to measures; writes a model and a picture.
+    /// Fit components to measures; write a model and a picture.
     #[command(after_help = "Example:\n  wgpca fit data/chairs -o chairs.safetensors --components 2")]
     Fit(Box<Fit>),
-    /// Fit components to Gaussian measures, exactly; writes a model and a picture.
+    /// Fit components to Gaussian measures exactly; write a model and a picture.
     #[command(
         after_help = "Example:\n  wgpca gaussian data/weather/covariances.npy --names data/weather/states.txt -o weather.safetensors --components 2"
     )]
     Gaussian(Box<Gaussian>),
-    /// Project measures on a model's components (CSV: name, t1, residual1, t2, …, then t1_se, …).
+    /// Project measures on the components of a model (CSV: name, t1, residual1, t2, …, then t1_se, …).
     #[command(after_help = "Example:\n  wgpca transform chairs.safetensors data/chairs/oak_chair.npy")]
     Transform(Transform),
-    /// Draw points of a component at a time.
+    /// Draw points of a component at a given time.
     #[command(
         after_help = "Example:\n  wgpca sample chairs.safetensors --component 1 --time 0.1 --points 2048 -o out.npy"
     )]
     Sample(Sample),
-    /// Cost of a model's components on measures, beside the noise floor and the barycentre alone.
+    /// Evaluate the cost of a model's components on measures, with the noise floor and the cost of the barycentre.
     #[command(after_help = "Example:\n  wgpca evaluate chairs.safetensors data/chairs --points 512")]
     Evaluate(Evaluate),
-    /// What a model is and how it was fitted, or what there is to compute on.
+    /// Show what a model is and how it was fitted, or list the available devices.
     #[command(after_help = "Example:\n  wgpca info chairs.safetensors --json\n  wgpca info --devices")]
     Info(Info),
-    /// Sinkhorn divergence between two clouds, and its gradient.
+    /// Compute the Sinkhorn divergence between two clouds, and its gradient.
     #[command(after_help = "Example:\n  wgpca sinkhorn x.npy y.npy --epsilon 0.05 --gradient dx.npy --json")]
     Sinkhorn(Sinkhorn),
-    /// Bures–Wasserstein distance between two covariance matrices, and the Monge map.
+    /// Compute the Bures–Wasserstein distance between two covariance matrices, and the Monge map.
     #[command(after_help = "Example:\n  wgpca bures a.npy b.csv --json")]
     Bures(Bures),
 }
@@ -56,26 +56,26 @@ pub struct Reading {
     /// Draw N points by area from the faces of ply, off, obj and stl meshes instead of taking their vertices.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = positive)]
     pub surface: Option<usize>,
-    /// Seed of these points.
+    /// Seed of the points drawn from faces.
     #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub surface_seed: u64,
-    /// Columns that are coordinates, by name (x,y,z) or position from 1 (1-3) [default: those that their names tell; all
-    /// where there are no names].
+    /// Columns that are coordinates, by name (x,y,z) or position from 1 (1-3) [default: found by their names; all if there are no
+    /// names].
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<Columns>,
     /// Column of a text, property of a ply or field of a pcd file that holds weights [default: weight, weights, w or mass].
     #[arg(long, value_name = "NAME")]
     pub weight_column: Option<String>,
-    /// Array of an npz file that holds weights [default: weights, or a near name].
+    /// Array of an npz file that holds weights [default: weights, or a similar name].
     #[arg(long, value_name = "NAME")]
     pub weights_key: Option<String>,
-    /// Drop points with a coordinate that is NaN or missing, and say how many.
+    /// Drop points with a coordinate that is NaN or missing, and report how many.
     #[arg(long)]
     pub drop_nan: bool,
-    /// Read the subdirectories of directories too.
+    /// Also read the subdirectories of directories.
     #[arg(long)]
     pub recursive: bool,
-    /// Format of the files that are named, and of standard input (-): csv, npy, ply, … [default: their endings tell].
+    /// Format of the named files and of standard input (-): csv, npy, ply, … [default: found by their endings].
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 }
@@ -83,19 +83,19 @@ pub struct Reading {
 /// How Gaussians are read.
 #[derive(Group)]
 pub struct Gaussians {
-    /// The inputs are clouds, as fit reads them: take their means and covariances.
+    /// Take the means and covariances of clouds, which are read as by fit.
     #[arg(long)]
     pub from_samples: bool,
-    /// With --from-samples, leave the means out.
+    /// With --from-samples, ignore the means.
     #[arg(long, requires = "from_samples")]
     pub centred: bool,
-    /// Means of the measures, n x d (npy or text); without them all are centred.
+    /// Means of the measures, n x d (npy or text) [default: all measures are centred].
     #[arg(long, value_name = "FILE", conflicts_with = "from_samples")]
     pub means: Option<PathBuf>,
-    /// Weights of the measures (npy or text), one a measure: 2 stands for a measure given twice, 0 for its absence.
+    /// Weights of the measures (npy or text), one per measure: 2 counts as giving a measure twice, 0 as leaving it out.
     #[arg(long, value_name = "FILE")]
     pub measure_weights: Option<PathBuf>,
-    /// Names of the measures, one a line.
+    /// Names of the measures, one per line.
     #[arg(long, value_name = "FILE")]
     pub names: Option<PathBuf>,
 }
@@ -104,164 +104,162 @@ pub struct Gaussians {
 pub enum Preset {
     /// Tangent start, a few hundred steps: seconds to minutes.
     Fast,
-    /// Wider networks, more steps, a random start as well: minutes.
+    /// Wider networks, more steps, also a random start: minutes.
     Best,
-    /// The paper's hyperparameters: 120,000 and 200,000 steps.
+    /// Hyperparameters of the paper: 120,000 and 200,000 steps.
     Paper,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Orthogonality {
-    /// ⟨g, h⟩²/(‖g‖²‖h‖²) in L²(ρ), as the paper writes it.
+    /// ⟨g, h⟩²/(‖g‖²‖h‖²) in L²(ρ), as in the paper.
     L2,
-    /// Mean squared cosine over the samples, as in the paper's public code.
+    /// Mean squared cosine over the samples, as in the public code of the paper.
     Pointwise,
 }
 
 #[derive(Group)]
 pub struct Fit {
-    /// Files (npy, npz, csv, tsv, txt, xyz, dat, pts, ply, off, obj, stl, pcd, each also with gz) or directories (there all
-    /// but tsv and dat); - is standard input. A stack (n, m, d) is n measures.
+    /// Files (npy, npz, csv, tsv, txt, xyz, dat, pts, ply, off, obj, stl, pcd, each also with gz), directories (all of these
+    /// formats except tsv and dat), or - for standard input. A stack (n, m, d) is n measures.
     #[arg(required_unless_present = "resume", value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
-    /// Where the model goes; the picture goes beside it with the ending svg.
+    /// File for the model; the picture is written beside it with the ending svg.
     #[arg(long, short, value_name = "FILE", required_unless_present = "resume")]
     pub output: Option<PathBuf>,
     /// Number of components [default: 1].
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = positive)]
     pub components: Option<usize>,
-    /// Steps of every component; 0 keeps the start as it is [default: the preset's].
+    /// Steps per component; 0 keeps the start unchanged [default: from the preset].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub steps: Option<usize>,
-    /// Samples of a step, at least 2 [default: the preset's].
+    /// Samples per step, at least 2 [default: from the preset].
     #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = positive)]
     pub batch: Option<usize>,
-    /// Measures that a step visits [default: the preset's].
+    /// Measures used per step [default: from the preset].
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = positive)]
     pub measures: Option<usize>,
-    /// Widths of the hidden layers, for instance 64,64,64,64 [default: the preset's].
+    /// Widths of the hidden layers, for instance 64,64,64,64 [default: from the preset].
     #[arg(long, value_name = "W,…", value_delimiter = ',', value_parser = positive, allow_negative_numbers = true)]
     pub hidden: Option<Vec<usize>>,
-    /// A named set of choices.
+    /// Set of default hyperparameters.
     #[arg(long, value_enum, default_value = "fast")]
     pub preset: Preset,
-    /// Starts: tangent, tangent(2), random; several, separated by commas, keep the cheapest [default: the preset's].
+    /// Starts: tangent, tangent(2), random; of several, separated by commas, the cheapest is kept [default: from the preset].
     #[arg(long, value_name = "START", value_delimiter = ',', value_parser = start)]
     pub init: Option<Vec<Start>>,
     /// Regularisation of the Sinkhorn divergence, in squared units of the data.
     #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with = "epsilon_scale")]
     pub epsilon: Option<f64>,
-    /// Regularisation as a share of E|y - y'|² of each batch [default: 0.01].
+    /// Regularisation as a fraction of E|y - y'|² of each batch [default: 0.01].
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub epsilon_scale: Option<f64>,
-    /// Marginal error at which a Sinkhorn solve of the training ends [default: the preset's]; one of the final numbers, at 1e-4
-    /// or below.
+    /// Marginal error at which a Sinkhorn solve ends in training [default: from the preset]; for the final numbers at most 1e-4.
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
-    /// Iterations after which such a solve ends all the same [default: the preset's]; one of the final numbers, after 2000 or
-    /// more.
+    /// Maximum iterations of a Sinkhorn solve in training [default: from the preset]; for the final numbers at least 2000.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_iterations: Option<usize>,
-    /// Weights of the measures (npy or text), one a measure: 2 stands for a measure given twice, 0 for its absence.
+    /// Weights of the measures (npy or text), one per measure: 2 counts as giving a measure twice, 0 as leaving it out.
     #[arg(long, value_name = "FILE")]
     pub measure_weights: Option<PathBuf>,
-    /// Weight of the intersection term of later components [default: 1].
+    /// Weight of the intersection term, from the second component on [default: 1].
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub lambda_i: Option<f64>,
-    /// Weight of the orthogonality term of later components [default: 1].
+    /// Weight of the orthogonality term, from the second component on [default: 1].
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub lambda_o: Option<f64>,
     /// Form of the orthogonality term.
     #[arg(long, value_enum, default_value = "l2")]
     pub orthogonality: Orthogonality,
-    /// Seed of everything random.
+    /// Random seed.
     #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub seed: u64,
-    /// Threads; 0 takes all that this process may use. Results do not depend on it.
+    /// Number of threads; 0 uses all that are available to this process. Results do not depend on it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
-    /// Where it runs: cpu; cuda or cuda:INDEX; auto takes the first GPU if there is one that can be used. A GPU draws the same
-    /// samples; results differ by rounding.
+    /// Device: cpu; cuda or cuda:INDEX; auto uses the first GPU if one is usable. A GPU draws the same samples; results differ by
+    /// rounding.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,
-    /// Save checkpoints here while fitting, the first at once [default: beside the model, only when stopped]. No two fits
-    /// may use one directory at a time.
+    /// Directory for checkpoints during the fit, the first at once [default: beside the model, only when stopped]. Two fits
+    /// cannot use one directory at the same time.
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
-    /// Seconds between two checkpoints.
+    /// Seconds between checkpoints.
     #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 30.0, requires = "checkpoint")]
     pub checkpoint_every: f64,
-    /// Go on from a checkpoint, with its settings, its inputs and its output unless they are given. If nothing was saved there yet,
-    /// start anew.
+    /// Resume from a checkpoint, with its settings, and its inputs and output unless they are given. If the directory holds no
+    /// checkpoint yet, start a new fit.
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
-    /// One JSON object a line on standard output instead of tables.
+    /// Print one JSON object per line on standard output instead of tables.
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Group)]
 pub struct Gaussian {
-    /// Covariances (n, d, d) in an npy or npz; with --from-samples clouds, as fit reads them.
+    /// Covariances (n, d, d) in an npy or npz file; with --from-samples, clouds as read by fit.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub gaussians: Gaussians,
     #[command(flatten)]
     pub reading: Reading,
-    /// Where the model goes; the picture goes beside it with the ending svg. Ctrl-C ends the fit with nothing saved.
+    /// File for the model; the picture is written beside it with the ending svg. Ctrl-C ends the fit without saving anything.
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
-    /// Number of components, at most d(d + 1)/2, and d more with means.
+    /// Number of components, at most d(d + 1)/2, or d more with means.
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1, value_parser = positive)]
     pub components: usize,
-    /// Starts of each component.
+    /// Starts per component.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 16, value_parser = positive)]
     pub starts: usize,
-    /// Seed of the random ones.
+    /// Seed of the random starts.
     #[arg(long, value_name = "S", allow_negative_numbers = true, default_value_t = 0)]
     pub seed: u64,
-    /// What to do about singular covariances: reduce (leave out common null directions, exact), ridge or ridge(R) (the
-    /// same, and seek geodesics with R times the mean eigenvalue added; R is 1e-8), refuse.
+    /// Treatment of singular covariances: reduce (leave out common null directions, exact), ridge or ridge(R) (the same, and add
+    /// R times the mean eigenvalue in the search for geodesics; R is 1e-8 by default), refuse.
     #[arg(long, value_name = "HOW", default_value = "ridge", value_parser = degenerate)]
     pub degenerate: Degenerate,
-    /// Evaluations of the cost that a start may use.
+    /// Maximum evaluations of the cost per start.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 500, value_parser = positive)]
     pub max_evaluations: usize,
-    /// A start has converged when a renewed search lowers the cost by less than this share.
+    /// Relative decrease of the cost by a renewed search below which a start has converged.
     #[arg(long, value_name = "T", allow_negative_numbers = true, default_value = "1e-9")]
     pub tolerance: f64,
     /// Prove by branch and bound that every projection is the nearest point.
     #[arg(long)]
     pub certify: bool,
-    /// Threads; 0 takes all that this process may use. Results do not depend on it.
+    /// Number of threads; 0 uses all that are available to this process. Results do not depend on it.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
-    /// One JSON object instead of a table.
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Group)]
 pub struct Bures {
-    /// A covariance, d x d (npy or text).
+    /// Covariance, d x d (npy or text).
     pub a: PathBuf,
-    /// A covariance of the same size.
+    /// Covariance of the same size.
     pub b: PathBuf,
-    /// One JSON object instead of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
 }
 
-/// How far the Sinkhorn solves of a model of clouds go.
+/// Limits of the Sinkhorn solves of a model of clouds.
 #[derive(Group)]
 pub struct Solves {
-    /// Marginal error at which a Sinkhorn solve ends, for clouds [default: the model's].
+    /// Marginal error at which a Sinkhorn solve ends, for clouds [default: from the model].
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
-    /// Iterations after which it ends all the same (exit code 3) [default: the model's].
+    /// Maximum iterations of a Sinkhorn solve, for clouds; if they do not suffice, the exit code is 3 [default: from the model].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_iterations: Option<usize>,
 }
@@ -270,7 +268,7 @@ pub struct Solves {
 pub struct Transform {
     /// Model file.
     pub model: PathBuf,
-    /// What the command that fitted the model reads: clouds, or covariances (with --from-samples, clouds).
+    /// Inputs as read by the command that fitted the model: clouds, or covariances (with --from-samples, clouds).
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -279,10 +277,11 @@ pub struct Transform {
     pub reading: Reading,
     #[command(flatten)]
     pub solves: Solves,
-    /// Where the solves run, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if there is one and at least 32 measures.
+    /// Device for the solves, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if one is usable and there are at least 32
+    /// measures.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,
-    /// Threads; 0 takes all that this process may use.
+    /// Number of threads; 0 uses all that are available to this process.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
 }
@@ -291,19 +290,19 @@ pub struct Transform {
 pub struct Sample {
     /// Model file.
     pub model: PathBuf,
-    /// Component, from 1.
+    /// Component, counted from 1.
     #[arg(long, value_name = "K", allow_negative_numbers = true, default_value_t = 1)]
     pub component: usize,
-    /// Time on it, an arc length in units of the data.
+    /// Time on the component, an arc length in units of the data.
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub time: f64,
     /// Number of points.
     #[arg(long, value_name = "N", default_value_t = 2048, allow_negative_numbers = true, value_parser = positive)]
     pub points: usize,
-    /// Where they go (.npy or .csv); without it, CSV on standard output.
+    /// File for the points (.npy or .csv) [default: CSV on standard output].
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Move a time outside the component's interval to its end.
+    /// Clamp a time outside the interval of the component to its end.
     #[arg(long)]
     pub clamp: bool,
     /// Seed of the points.
@@ -315,7 +314,7 @@ pub struct Sample {
 pub struct Evaluate {
     /// Model file.
     pub model: PathBuf,
-    /// What the command that fitted the model reads: clouds, or covariances (with --from-samples, clouds).
+    /// Inputs as read by the command that fitted the model: clouds, or covariances (with --from-samples, clouds).
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -324,19 +323,20 @@ pub struct Evaluate {
     pub reading: Reading,
     #[command(flatten)]
     pub solves: Solves,
-    /// Points on either side of a solve; unused for Gaussians.
+    /// Points on each side of a solve; unused for Gaussians.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 512, value_parser = positive)]
     pub points: usize,
-    /// Seed of the draws; unused for Gaussians [default: that of the fit].
+    /// Seed of the draws; unused for Gaussians [default: the seed of the fit].
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Where the solves run, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if there is one and at least 32 measures.
+    /// Device for the solves, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if one is usable and there are at least 32
+    /// measures.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,
-    /// Threads; 0 takes all that this process may use.
+    /// Number of threads; 0 uses all that are available to this process.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
-    /// One JSON object instead of a table.
+    /// Print one JSON object instead of a table.
     #[arg(long)]
     pub json: bool,
 }
@@ -346,17 +346,17 @@ pub struct Info {
     /// Model file.
     #[arg(required_unless_present = "devices")]
     pub model: Option<PathBuf>,
-    /// The CPU and the GPUs, or why there is none that can be used.
+    /// List the CPU and the GPUs, or say why no GPU is usable.
     #[arg(long, conflicts_with = "model")]
     pub devices: bool,
-    /// One JSON object instead of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Group)]
 pub struct Sinkhorn {
-    /// File with one cloud; - is standard input.
+    /// File with one cloud, or - for standard input.
     pub x: PathBuf,
     /// File with one cloud.
     pub y: PathBuf,
@@ -366,22 +366,22 @@ pub struct Sinkhorn {
     /// L1 error of the marginals at which a solve ends [default: 1e-6, on a GPU 1e-5].
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
-    /// cpu, in f64; cuda or cuda:INDEX, in f32 (there is no f64 on a GPU); auto: a GPU if there is one, the clouds have
-    /// a million pairs of points or more, and the tolerance is not below 1e-5.
+    /// Device: cpu, in f64; cuda or cuda:INDEX, in f32 (a GPU has no f64 solver); auto: a GPU if one is usable, the clouds have
+    /// at least a million pairs of points, and the tolerance is not below 1e-5.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,
-    /// Iterations after which a solve ends all the same (exit code 3).
+    /// Maximum iterations of a solve; if they do not suffice, the exit code is 3.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10_000)]
     pub max_iterations: usize,
-    /// Write the gradient in the points of X (.npy or .csv, as many rows and columns as X).
+    /// Write the gradient in the points of X to a file (.npy or .csv, as many rows and columns as X).
     #[arg(long, value_name = "FILE")]
     pub gradient: Option<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
-    /// Threads; 0 takes all that this process may use.
+    /// Number of threads; 0 uses all that are available to this process.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
-    /// One JSON object instead of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
 }

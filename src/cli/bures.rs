@@ -17,7 +17,7 @@ pub fn run(args: &Bures, console: Console) -> Result<Exit> {
         return Err(Error::file(&args.b, "", problem));
     }
     let distance = bures_distance(&a, &b, d).map_err(|e| named(e, args))?;
-    // Between singular matrices there is a distance, but no unique map.
+    // Singular matrices have a distance but not necessarily a unique map.
     let map = match monge_map(&a, &b, d).map_err(|e| named(e, args)) {
         Ok(map) => Some(map),
         Err(e) => {
@@ -42,7 +42,7 @@ pub fn run(args: &Bures, console: Console) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The same error about the file.
+/// The same error with the file instead of the matrix.
 fn named(error: Error, args: &Bures) -> Error {
     let file = |path: &Path| path.display().to_string();
     match error {

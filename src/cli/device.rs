@@ -1,11 +1,11 @@
-//! Where a command computes.
+//! The device on which a command computes.
 
 use super::output::{emit, line};
 use super::process::Exit;
 use serde_json::{Value, json};
 use wgpca::{Device, DeviceChoice, Error, Pool, Result};
 
-/// The device that was asked for, and what to say of it, if anything; `unless` says why `auto` should not even look for a GPU.
+/// The requested device, and a remark if there is one. `unless` is a reason for `auto` not to look for a GPU.
 pub fn find(choice: DeviceChoice, unless: Option<&str>) -> Result<(Device, Option<String>)> {
     let device = match (choice, unless) {
         (DeviceChoice::Auto, Some(why)) => Device::cpu(Some(why.into())),
@@ -15,7 +15,7 @@ pub fn find(choice: DeviceChoice, unless: Option<&str>) -> Result<(Device, Optio
     Ok((device, said))
 }
 
-/// Gaussians are a matter for the CPU.
+/// Gaussian models run on the CPU only.
 pub fn refuse_gpu(choice: DeviceChoice) -> Result<()> {
     match choice {
         DeviceChoice::Auto | DeviceChoice::Cpu => Ok(()),
@@ -26,7 +26,7 @@ pub fn refuse_gpu(choice: DeviceChoice) -> Result<()> {
     }
 }
 
-/// `wgpca info --devices`: what there is to compute on.
+/// `wgpca info --devices`: lists the devices.
 pub fn list(as_json: bool) -> Result<Exit> {
     let (threads, instructions) = (Pool::new(0)?.threads(), wgpca::instruction_set());
     let (gpus, problem) = gpus();
@@ -48,7 +48,7 @@ pub fn list(as_json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Every GPU in words and as an object, or why there is none.
+/// All GPUs as text and as a JSON value, or why there are none.
 #[cfg(feature = "cuda")]
 fn gpus() -> (Vec<(String, Value)>, Option<String>) {
     use wgpca::cuda::{CudaDevice, Gpu};

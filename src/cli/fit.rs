@@ -66,7 +66,7 @@ pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<E
     Ok(if model.components.iter().all(settled) { Exit::Done } else { Exit::NotConverged })
 }
 
-/// Advances to the end, or until it is stopped: then false, and the fit stands before the piece of work that was stopped.
+/// Runs the fit. Returns false if it was stopped; the fit is then in the state before the interrupted piece of work.
 fn drive(
     fit: &mut Fit<f32>,
     args: &Arguments,
@@ -75,7 +75,7 @@ fn drive(
     out: &mut Reporter,
 ) -> Result<bool> {
     let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
-    // Of the last checkpoint, and what was wrong with it.
+    // When the last checkpoint was saved, and the error of the last attempt.
     let (mut saved, mut fault) = (None::<Instant>, String::new());
     progress.preparing(fit.components().len() + 1, "preparing the start");
     loop {

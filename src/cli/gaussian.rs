@@ -1,4 +1,4 @@
-//! `wgpca gaussian`, and what `info` says of its models.
+//! `wgpca gaussian`, and the part of `info` for its models.
 
 use super::args::{Gaussian as Arguments, Gaussians};
 use super::console::Console;
@@ -67,7 +67,7 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
     Ok(if model.status == Status::Converged { Exit::Done } else { Exit::NotConverged })
 }
 
-/// What is said when the fit is stopped, in whatever it does: it saves nothing on the way.
+/// Prints a message when the fit is stopped at any point; nothing is saved during the fit.
 fn stopped(args: &Arguments, progress: Searches, console: Console) -> impl Fn() + Send + 'static {
     let (json, output) = (args.json, args.output.clone());
     move || {
@@ -79,7 +79,7 @@ fn stopped(args: &Arguments, progress: Searches, console: Console) -> impl Fn() 
     }
 }
 
-/// What is wrong with the measures is said of the files that they come from.
+/// The same error with the files of the measures in it.
 fn of_files(error: Error, inputs: &[PathBuf]) -> Error {
     let Some((first, more)) = inputs.split_first() else { return error };
     match error {
@@ -87,7 +87,7 @@ fn of_files(error: Error, inputs: &[PathBuf]) -> Error {
             let place = if more.is_empty() { name.into() } else { format!("and {} more, {name}", more.len()) };
             Error::file(first, place, problem)
         }
-        // One of several clouds is found by its own name.
+        // The problem names the cloud, so the file is not needed.
         Error::Covariance { matrix, entry, problem } if more.is_empty() => {
             Error::Covariance { matrix: format!("{}, {matrix}", first.display()), entry, problem }
         }
@@ -95,14 +95,14 @@ fn of_files(error: Error, inputs: &[PathBuf]) -> Error {
     }
 }
 
-/// What a user should know, of the measures and of each component.
+/// Warnings about the measures and about each component.
 pub fn warnings(model: &Model) -> impl Iterator<Item = String> {
     let own = model.components.iter().enumerate();
     let own = own.flat_map(|(k, c)| c.report.warnings.iter().map(move |w| format!("component {}: {w}", k + 1)));
     model.warnings.iter().cloned().chain(own)
 }
 
-/// Components, barycentre and measures as people read them.
+/// Components, barycentre and measures as text.
 pub fn text_of(model: &Model) -> String {
     let head = ["component", "cost", "tangent PCA", "explained", "interval", "clipped", "I", "O", "start", "status"];
     let mut rows = vec![head.map(String::from).to_vec()];
@@ -130,7 +130,7 @@ pub fn text_of(model: &Model) -> String {
     text
 }
 
-/// What `gaussian` and `info` print of a model.
+/// The JSON object that `gaussian` and `info` print for a model.
 pub fn object_of(model: &Model) -> Value {
     let (b, s, d) = (&model.barycentre, &model.settings, model.dim());
     let degenerate = match s.degenerate {

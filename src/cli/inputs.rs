@@ -1,4 +1,4 @@
-//! The measures that a command reads.
+//! Reads the measures of a command.
 
 use super::args::{Gaussians, Reading};
 use super::console::Console;
@@ -8,7 +8,7 @@ use wgpca::gaussian::Gaussians as Set;
 use wgpca::io::{GaussianFiles, ReadOptions, read_gaussians};
 use wgpca::{Error, Measure, Result};
 
-/// The measures of the inputs, after a line that says how they were read.
+/// Reads the measures and prints how they were read.
 pub fn read(inputs: &[PathBuf], how: &Reading, console: Console) -> Result<Vec<Measure>> {
     let options = ReadOptions {
         surface: how.surface,
@@ -27,7 +27,7 @@ pub fn read(inputs: &[PathBuf], how: &Reading, console: Console) -> Result<Vec<M
     Ok(reading.measures)
 }
 
-/// The clouds for a model of clouds; what says how Gaussians are read has no place there.
+/// Reads clouds for a model of clouds; options for Gaussians are an error.
 pub fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, console: Console) -> Result<Vec<Measure>> {
     let Gaussians { from_samples, centred: _, means, measure_weights, names } = gaussians;
     for (name, given) in [
@@ -43,7 +43,7 @@ pub fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, con
     read(inputs, how, console)
 }
 
-/// The Gaussians of the inputs: covariances, or those of clouds.
+/// Reads Gaussians: covariances, or those of clouds.
 pub fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, console: Console) -> Result<Set> {
     let Gaussians { from_samples, centred, means, measure_weights, names } = gaussians;
     let files = GaussianFiles { means: means.clone(), weights: measure_weights.clone(), names: names.clone() };
@@ -77,7 +77,7 @@ pub fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussian
     }
 }
 
-/// How a run is called after its inputs.
+/// A title for the run, taken from its inputs.
 pub fn title(inputs: &[PathBuf]) -> String {
     let name =
         |p: &PathBuf| p.file_stem().map_or_else(|| p.display().to_string(), |s| s.to_string_lossy().into_owned());

@@ -1,16 +1,16 @@
-//! The library speaks of what it can do, not of options. Where the command has one for it, its name is put beside.
+//! Messages of the library name its own settings. This module adds or substitutes the options of the command.
 
 use clap::Command;
 use wgpca::Error;
 
-/// Words of the library, the option for it, and how it is shown.
+/// Words of the library, the option for them, and how the option is shown.
 const OPTIONS: [(&str, &str, &str); 3] = [
     ("ask for clamping", "clamp", "--clamp"),
     ("use the CPU", "device", "--device cpu"),
     ("on the CPU", "device", "--device cpu"),
 ];
 
-/// A text of the library for the user of a command.
+/// Adds to a text of the library the options of the command.
 pub fn with_options(text: &str, command: &Command) -> String {
     let has = |option: &str| command.get_arguments().any(|a| a.get_long() == Some(option));
     let mut text = text.to_string();
@@ -22,7 +22,7 @@ pub fn with_options(text: &str, command: &Command) -> String {
     text
 }
 
-/// Settings of the library's readers, as its messages name them, and the options that set them.
+/// Settings of the library's readers as named in messages, and the options that set them.
 const READING: [(&str, &str); 6] = [
     ("(columns)", "(--columns)"),
     ("(drop_nan)", "(--drop-nan)"),
@@ -32,12 +32,12 @@ const READING: [(&str, &str); 6] = [
     ("(from_samples)", "(--from-samples)"),
 ];
 
-/// A message of the library's readers that names options in the place of settings.
+/// Replaces the settings in a message of the readers by options.
 pub fn as_options(text: &str) -> String {
     READING.iter().fold(text.to_string(), |text, (setting, option)| text.replace(setting, option))
 }
 
-/// The same for an error of a reader: what it says, not the names of files in it.
+/// The same for an error of a reader, without changing names of files in it.
 pub fn reading(error: Error) -> Error {
     match error {
         Error::File { path, place, problem } => Error::File { path, place, problem: as_options(&problem) },
@@ -105,7 +105,7 @@ mod tests {
         );
     }
 
-    /// Not even in its documentation: it is used by other programs.
+    /// Nor in its documentation, because other programs use the library too.
     #[test]
     fn the_library_names_no_options() {
         let mut all = of_the_crate();
@@ -114,7 +114,7 @@ mod tests {
         for (path, text) in &all {
             assert_eq!(named(text), BTreeSet::new(), "{}", path.display());
         }
-        // And speaks the words that are listed here.
+        // The library must use the words that are listed here.
         for (words, ..) in OPTIONS {
             assert!(all.iter().any(|(_, text)| text.contains(words)), "nothing says {words:?}");
         }
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// What a file of the command line says is said by these commands.
+    /// The commands that can print the messages of a source file of the command line.
     fn speakers(file: &str) -> &'static [&'static str] {
         match file {
             "fit.rs" | "resume.rs" => &["fit"],
@@ -135,14 +135,14 @@ mod tests {
             "sinkhorn.rs" => &["sinkhorn"],
             "bures.rs" => &["bures"],
             "device.rs" => &["fit", "transform", "evaluate", "sinkhorn"],
-            // Covariances or clouds of a command that takes either.
+            // Covariances or clouds of a command that accepts both.
             "mod.rs" => &["gaussian", "transform", "evaluate"],
-            // Any command may say it.
+            // Any command can print it.
             _ => &["fit", "gaussian", "transform", "sample", "evaluate", "info", "sinkhorn", "bures"],
         }
     }
 
-    /// The code without its comments and the tests at its end.
+    /// The code without comments and without the tests at its end.
     fn code(text: &str) -> String {
         let text = &text[..text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len())];
         text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
@@ -155,7 +155,8 @@ mod tests {
         for (path, text) in of_the_crate() {
             let Ok(file) = path.strip_prefix("cli") else { continue };
             let file = file.to_str().unwrap();
-            // This one asks before it names; the help is tested below; `quoted` words are not options.
+            // messages.rs checks that an option exists before it names it; a test below covers the help; words in `quoted` are
+            // not options.
             if ["messages.rs", "args.rs"].contains(&file) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The command line: arguments, one module a command, and what they share.
+//! The command line: arguments, one module per command, and shared parts.
 
 mod args;
 mod bures;
@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
         Ok(Exit::Done) => ExitCode::SUCCESS,
         Ok(Exit::NotConverged) => ExitCode::from(3),
         Ok(Exit::Stopped) => ExitCode::from(130),
-        // Whoever read our output has closed it; that is their right.
+        // The reader of our output has closed it, for instance `head`; this is not an error.
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(e) => {
             let root = Args::command();

@@ -1,4 +1,4 @@
-//! A model that a command works with: its file, its solves, where it projects.
+//! The model that a command uses: its file, its solves, the device of its projections.
 
 use super::args::Solves;
 use super::device;
@@ -8,7 +8,7 @@ use wgpca::gaussian;
 use wgpca::ot::Sinkhorn;
 use wgpca::{DeviceChoice, Error, Measure, Result};
 
-/// A model, of clouds in the precision of the engine's fits.
+/// A model; models of clouds are in the precision of the fits.
 pub enum Loaded {
     Clouds(Model<f32>),
     Gaussians(gaussian::Model),
@@ -23,14 +23,14 @@ pub fn load(path: &Path) -> Result<Loaded> {
     })
 }
 
-/// The model's solves as they are asked for.
+/// Applies the requested limits to the solves of the model.
 pub fn ask(sinkhorn: &mut Sinkhorn, solves: &Solves) -> Result<()> {
     sinkhorn.tolerance = solves.tolerance.unwrap_or(sinkhorn.tolerance);
     sinkhorn.max_iterations = solves.max_iterations.unwrap_or(sinkhorn.max_iterations);
     sinkhorn.validate()
 }
 
-/// A model of Gaussians has projections in closed form.
+/// A model of Gaussians has projections in closed form, so limits of solves are an error.
 pub fn refuse_solves(solves: &Solves) -> Result<()> {
     for (name, given) in
         [("tolerance", solves.tolerance.is_some()), ("max iterations", solves.max_iterations.is_some())]
@@ -45,10 +45,10 @@ pub fn refuse_solves(solves: &Solves) -> Result<()> {
     Ok(())
 }
 
-/// From so many measures on `auto` projects on a GPU: a few are done on the CPU before a GPU is awake.
+/// Smallest number of measures for which `auto` projects on a GPU: fewer finish on the CPU before a GPU is initialised.
 const MIN_GPU_MEASURES: usize = 32;
 
-/// A model with its projections where they were asked for, and what to say of it.
+/// A model with its projections on the requested device, and a remark about the device.
 pub fn projector<'a>(
     model: &'a Model<f32>,
     measures: &[Measure],

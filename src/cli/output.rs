@@ -1,4 +1,4 @@
-//! Standard output: whole lines, and no panic when its reader goes away.
+//! Standard output: whole lines, and no panic when its reader closes it.
 
 use super::console::Console;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::io::Write;
 use wgpca::clouds::{Component, Model};
 use wgpca::{Error, Result};
 
-/// Writes text as it is.
+/// Writes text unchanged.
 pub fn emit(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Error::io("standard output", e))
@@ -17,7 +17,7 @@ pub fn line(text: impl std::fmt::Display) -> Result<()> {
     emit(&format!("{text}\n"))
 }
 
-/// Standard output of a command whose result is a file: what cannot be written is dropped, and that is said once.
+/// Standard output of a command whose result is a file: output that cannot be written is dropped with one warning.
 pub struct Reporter {
     console: Console,
     lost: bool,
@@ -28,7 +28,7 @@ impl Reporter {
         Reporter { console, lost: false }
     }
 
-    /// Writes text as it is.
+    /// Writes text unchanged.
     pub fn emit(&mut self, text: &str) {
         if self.lost {
             return;
@@ -45,17 +45,17 @@ impl Reporter {
     }
 }
 
-/// An infinite end of an interval is null.
+/// The value as JSON; an infinite end of an interval is null.
 pub fn finite(value: f64) -> Value {
     if value.is_finite() { json!(value) } else { Value::Null }
 }
 
-/// A matrix as a list of rows.
+/// A matrix as a JSON list of rows.
 pub fn matrix(values: &[f64], columns: usize) -> Value {
     values.chunks_exact(columns).map(|row| row.iter().map(|&x| finite(x)).collect::<Value>()).collect()
 }
 
-/// A component as machines read it: the same in `fit`, `info` and `evaluate`.
+/// A component as JSON, the same in `fit`, `info` and `evaluate`.
 pub fn component(c: &Component<f32>) -> Value {
     json!({
         "cost": finite(c.costs.cost),
@@ -92,7 +92,7 @@ pub fn component(c: &Component<f32>) -> Value {
     })
 }
 
-/// Seven significant digits at most, no trailing zeros.
+/// At most seven significant digits, without trailing zeros.
 pub fn short(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() {
@@ -114,17 +114,17 @@ pub fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
-/// The shortest decimal that reads back to the same number, with an exponent where that is far from 1.
+/// The shortest decimal that reads back as the same number, with an exponent if the number is far from 1.
 pub fn exact(value: f64) -> String {
     if value == 0.0 || (1e-5..1e16).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
 }
 
-/// A share in per cent.
+/// A fraction in per cent.
 pub fn percent(share: Option<f64>) -> String {
     share.map_or("-".into(), |s| format!("{:.1} %", 100.0 * s))
 }
 
-/// A number and its standard error, to the digits that the error leaves; `-` where there is none.
+/// A number and its standard error, rounded according to the error; `-` if there is none.
 pub fn with_error(value: f64, error: f64) -> String {
     if !(value.is_finite() && error.is_finite() && error > 0.0) {
         return short(value);
@@ -136,7 +136,7 @@ pub fn with_error(value: f64, error: f64) -> String {
     format!("{value:.0$} ± {error:.0$}", digits.max(0) as usize)
 }
 
-/// A share and its standard error, in per cent.
+/// A fraction and its standard error, in per cent.
 pub fn share(share: Option<f64>, error: Option<f64>) -> String {
     match (share, error) {
         (Some(s), Some(e)) => format!("{:.1} ± {:.1} %", 100.0 * s, 100.0 * e),
@@ -144,14 +144,14 @@ pub fn share(share: Option<f64>, error: Option<f64>) -> String {
     }
 }
 
-/// What the columns of costs and shares mean, in a line each.
+/// What the columns of costs and shares mean, one line each.
 pub const LEGEND: [&str; 3] = [
     "cost ±: squared distance of the measures to the component, the noise of sampling taken out, and its standard error",
     "variation: the same for the best single point; explained ±: 1 - cost/variation; together: all components so far",
     "-: the measures do not differ by more than 2.5 standard errors of sampling",
 ];
 
-/// How many points were drawn, and how.
+/// The number of points drawn, and the way they were drawn.
 pub fn draws((fewest, most): (usize, usize), measures: usize, weighted: usize) -> String {
     let points = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     let how = match weighted {
@@ -162,7 +162,7 @@ pub fn draws((fewest, most): (usize, usize), measures: usize, weighted: usize) -
     format!("sums over {measures} measures, {points} points on either side, {how}")
 }
 
-/// Columns padded to their widest entry, numbers to the right.
+/// Columns padded to their widest entry, numbers aligned to the right.
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |k: usize| rows.iter().filter_map(|r| r.get(k)).map(|t| t.chars().count()).max().unwrap_or(0);
@@ -182,7 +182,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// The components of a model as people read them.
+/// The components of a model as a table.
 pub fn components(model: &Model<f32>) -> String {
     let head =
         ["component", "cost ±", "variation", "explained ±", "together", "interval", "I", "O", "clipped", "start"];

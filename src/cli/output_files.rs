@@ -1,4 +1,4 @@
-//! Points, gradients and models to files.
+//! Writes points, gradients and models to files.
 
 use super::output::exact;
 use std::path::Path;
@@ -21,14 +21,14 @@ fn format(path: &Path) -> Result<Format> {
     }
 }
 
-/// Says before the work that a file cannot be written, or would destroy one of the files read.
+/// Checks before the work that a file can be written and is not one of the files read.
 pub fn check(path: &Path, read: &[&Path]) -> Result<()> {
     format(path)?;
     spare(path, read)?;
     check_writable(path)
 }
 
-/// An error if the output is one of the inputs.
+/// Returns an error if the output is one of the inputs.
 pub fn spare(output: &Path, inputs: &[&Path]) -> Result<()> {
     let same = |input: &&Path| matches!((input.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if inputs.iter().any(same) {
@@ -37,7 +37,7 @@ pub fn spare(output: &Path, inputs: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// Says before an hour of work, not after it, that a model cannot be written.
+/// Checks before the fit, which can take hours, that the model can be written.
 pub fn check_model(output: &Path, inputs: &[&Path]) -> Result<()> {
     let ending = output.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     if ending == "svg" {
@@ -61,7 +61,7 @@ pub fn csv(rows: &[f64], d: usize) -> String {
     text
 }
 
-/// Rows of `d` numbers to a file, in the format of its name.
+/// Writes rows of `d` numbers to a file, in the format of its ending.
 pub fn write(path: &Path, rows: &[f64], d: usize) -> Result<()> {
     match format(path)? {
         Format::Npy => write_npy(path, rows, d),

@@ -1,5 +1,5 @@
-//! The picture of a fit: each component over the times of the measures, and the measures in the plane of the first two
-//! times; of Gaussians also costs and, in the plane, the cone of covariances.
+//! The picture of a fit: each component over the times of the measures, and the measures in the plane of the first two times. For
+//! Gaussians also the costs and, for d = 2, the cone of covariances.
 
 use super::console::Console;
 use std::path::Path;
@@ -10,14 +10,14 @@ use wgpca::plot::{Curve, Mark, Matrix2, Panel, Shown, Strip, Summary, gaussian_p
 use wgpca::rng::Stream;
 use wgpca::{OutsideInterval, Result};
 
-/// What a fit has written: its model, and its picture if that could be drawn.
+/// The files of a fit: its model, and its picture if it could be drawn.
 pub struct Files<'a> {
     pub model: Option<&'a Path>,
     pub picture: Option<&'a Path>,
 }
 
 impl<'a> Files<'a> {
-    /// After the model was saved or not; a picture that fails is no reason to lose the rest.
+    /// The result of saving the model, and of the picture; a failed picture does not make the fit fail.
     pub fn new(
         model: &'a Path,
         picture: &'a Path,
@@ -35,7 +35,7 @@ impl<'a> Files<'a> {
         Files { model: Some(model), picture: drawn.is_ok().then_some(picture) }
     }
 
-    /// Their names for people.
+    /// The names of the files as text.
     pub fn text(&self) -> String {
         let line = |what: &str, path: &Path| format!("{what:7}  {}\n", path.display());
         let lines = [("model", self.model), ("picture", self.picture)];
@@ -43,19 +43,19 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Panels of a strip and points of a panel.
+/// Panels per strip, and points per panel.
 const PANELS: usize = 7;
 const POINTS: usize = 400;
-/// Components of Gaussians drawn as strips.
+/// Largest number of components of Gaussians drawn as strips.
 const STRIPS: usize = 6;
-/// Points of a curve.
+/// Points per curve.
 const CURVE: usize = 120;
 
-/// Writes the picture of a fit to clouds; nothing half-written is left.
+/// Writes the picture of a fit to clouds. The file is complete or absent.
 pub fn clouds(path: &Path, model: &Model<f32>, title: String) -> Result<()> {
     let components = model.components.iter().enumerate();
     let strips = components.map(|(k, c)| {
-        // The same points of ρ in every panel, so that mass can be followed.
+        // The same points of ρ in each panel, so that the movement of mass is visible.
         let shown = |time| {
             Ok(Shown::Points(model.sample(
                 k + 1,
@@ -72,7 +72,7 @@ pub fn clouds(path: &Path, model: &Model<f32>, title: String) -> Result<()> {
     write_atomic(path, picture(&title, model.dim(), &strips, &marks)?.as_bytes())
 }
 
-/// Writes the picture of a fit to Gaussians; nothing half-written is left.
+/// Writes the picture of a fit to Gaussians. The file is complete or absent.
 pub fn gaussians(path: &Path, model: &gaussian::Model, set: &Gaussians, title: String) -> Result<()> {
     let components = model.components.iter().take(STRIPS).enumerate();
     let strips = components.map(|(k, c)| {
@@ -111,7 +111,7 @@ fn span(times: &[f64]) -> (f64, f64) {
     times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &t| (low.min(t), high.max(t)))
 }
 
-/// Equal steps over the span of the training times.
+/// Panels at equal steps over the span of the training times.
 fn strip(
     k: usize,
     (explained, explained_se): (Option<f64>, Option<f64>),
@@ -136,8 +136,8 @@ fn upper(covariance: &[f64]) -> Matrix2 {
     [covariance[0], covariance[1], covariance[3]]
 }
 
-/// A component of plane covariances: over the times of the measures, and to the ends of its interval, or as far again
-/// where it has none.
+/// A component of covariances in the plane: over the times of the measures, and extended to the ends of its interval; where an
+/// end is infinite, by the length of the span of the times.
 fn curve(model: &gaussian::Model, k: usize) -> Result<Curve> {
     let c = &model.components[k];
     let (low, high) = span(&c.times);

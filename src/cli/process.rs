@@ -1,11 +1,11 @@
-//! The process: its threads, how it is asked to end, how it ended.
+//! The process: its threads, the handling of stop requests, its exit code.
 
 use super::console::Console;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wgpca::{Cancel, Error, Pool, Result};
 
-/// How a command ended, if not by an error.
+/// The end of a command that did not fail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Done,
@@ -13,7 +13,7 @@ pub enum Exit {
     Stopped,
 }
 
-/// At most as many threads as can run at a time: more would wait for each other.
+/// A pool with at most as many threads as can run at a time; more would only wait for each other.
 pub fn pool(threads: usize, console: Console) -> Result<Pool> {
     let most = std::thread::available_parallelism().map_or(1, |n| n.get());
     if threads > most {
@@ -23,7 +23,7 @@ pub fn pool(threads: usize, console: Console) -> Result<Pool> {
     Pool::new(threads.min(most))
 }
 
-/// A token that is set by Ctrl-C and by SIGTERM from now on; a second one ends the process at once.
+/// A token that Ctrl-C and SIGTERM set from now on; a second signal ends the process at once.
 pub fn on_stop() -> Result<Cancel> {
     let cancel = Cancel::new();
     let token = cancel.clone();
@@ -36,12 +36,12 @@ pub fn on_stop() -> Result<Cancel> {
     Ok(cancel)
 }
 
-/// From now on Ctrl-C and SIGTERM end the process after these last words, but for the time after [`Ending::spare`].
+/// From now on, Ctrl-C and SIGTERM call `last_words` and end the process. The first signal after [`Ending::spare`] is ignored.
 pub fn end_on_stop(last_words: impl Fn() + Send + 'static) -> Result<Ending> {
     let spared = Arc::new(AtomicBool::new(false));
     let ending = Ending(spared.clone());
     handle(move || {
-        // A second one does not wait for the file either.
+        // After `spare`, the first signal is ignored so that the file is completed; a second one ends the process.
         if !spared.swap(false, Ordering::SeqCst) {
             last_words();
             std::process::exit(130);
@@ -53,7 +53,7 @@ pub fn end_on_stop(last_words: impl Fn() + Send + 'static) -> Result<Ending> {
 pub struct Ending(Arc<AtomicBool>);
 
 impl Ending {
-    /// The work is done and goes to its file: the next request to stop is not heard.
+    /// The computation is finished and the file is being written: the next request to stop is ignored.
     pub fn spare(&self) {
         self.0.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! What a fit says while it runs: a bar or a line for people, lines for machines.
+//! Progress of a fit: a bar or a line for people, JSON lines for programs.
 
 use super::console::Console;
 use super::output::{Reporter, finite, short};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use wgpca::clouds::{Event, StepOutcome};
 use wgpca::gaussian;
 
-/// Steps between two lines of JSON.
+/// Steps between two JSON lines.
 const STEPS_PER_LINE: usize = 10;
 
-/// A line that is drawn again and again, if standard error is a terminal that someone may read.
+/// A line that is updated in place, if standard error is a terminal and messages are wanted.
 fn bar(console: Console, json: bool, template: &str) -> Option<ProgressBar> {
     let watched = !console.quiet && !json && std::io::stderr().is_terminal();
     watched.then(|| {
@@ -26,7 +26,7 @@ fn bar(console: Console, json: bool, template: &str) -> Option<ProgressBar> {
     })
 }
 
-/// That one piece of work goes on, and for how long; taken away when it is dropped.
+/// Shows that a piece of work is running, and for how long; removed when dropped.
 pub struct Waiting(Option<ProgressBar>);
 
 impl Waiting {
@@ -46,7 +46,7 @@ impl Drop for Waiting {
     }
 }
 
-/// The first few values of a spectrum, of so much in all.
+/// The first few values of a spectrum, and its total.
 fn first_of(spectrum: &[f64], total: f64) -> String {
     let first: Vec<String> = spectrum.iter().take(5).map(|&v| short(v)).collect();
     format!("{} … of {}", first.join(", "), short(total))
@@ -62,7 +62,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar if standard error is a terminal that someone may read; JSON lines if asked for.
+    /// A bar if standard error is a terminal and messages are wanted; JSON lines if requested.
     pub fn new(console: Console, json: bool) -> Self {
         let bar = bar(console, json, "{prefix} {bar:20} {pos}/{len}, {rate}, {eta} left  {msg}");
         Progress { console, bar, json, started: Instant::now(), loss: None, cost: None }
@@ -72,7 +72,7 @@ impl Progress {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Before a piece of work that takes a while.
+    /// Called before a piece of work that takes long.
     pub fn preparing(&self, component: usize, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_prefix(format!("component {component}"));
@@ -81,7 +81,7 @@ impl Progress {
         }
     }
 
-    /// Something that a user must not miss, above the bar.
+    /// Prints a warning above the bar.
     pub fn warn(&self, text: impl std::fmt::Display) {
         match &self.bar {
             Some(bar) => bar.suspend(|| self.console.warn(text)),
@@ -157,7 +157,7 @@ impl Progress {
         })
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -165,7 +165,7 @@ impl Progress {
     }
 }
 
-/// The same for a fit of Gaussians: a line, for people alone.
+/// The same for a fit of Gaussians: a line on a terminal, no JSON.
 #[derive(Clone)]
 pub struct Searches {
     bar: Option<ProgressBar>,
@@ -205,7 +205,7 @@ impl Searches {
         bar.tick();
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

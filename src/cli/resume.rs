@@ -1,4 +1,4 @@
-//! Where a fit begins: with the inputs of the command line, or where another stopped.
+//! The start of a fit: from the inputs of the command line, or from a checkpoint.
 
 use super::args::{Args, Command, Fit as Arguments, Reading};
 use super::console::Console;
@@ -11,12 +11,12 @@ use wgpca::clouds::{Fit, Settings};
 use wgpca::io::{CHECKPOINT_FILE, CheckpointFacts, CheckpointLock};
 use wgpca::{Error, Measure, Result};
 
-/// Options of a run that are no settings of the fit, beside those that say how inputs are read.
+/// Options of a run that are not settings of the fit, apart from those for reading inputs.
 const OF_THE_RUN: [&str; 6] = ["threads", "device", "checkpoint", "checkpoint_every", "json", "quiet"];
-/// Options that neither belong to a run nor are settings of the fit.
+/// Options that are neither options of a run nor settings of the fit.
 const PLACES: [&str; 2] = ["output", "resume"];
 
-/// What a checkpoint's note says: inputs and how they are read, as they were given, and where the model goes.
+/// The note in a checkpoint: the inputs and the options for reading them, as given, and the file for the model.
 #[derive(Clone, PartialEq)]
 struct Note {
     inputs: Vec<String>,
@@ -37,20 +37,20 @@ impl Note {
         Some(Note { inputs: list("inputs")?, options: list("options")?, output: value["output"].as_str()?.into() })
     }
 
-    /// Inputs and options, as a shell takes them.
+    /// Inputs and options as a line for a shell.
     fn line(&self) -> String {
         words::line(&[&self.inputs[..], &self.options].concat())
     }
 }
 
-/// A run of `fit`, as it was asked for and as a checkpoint completes it.
+/// A run of `fit`: the arguments, completed by those of a checkpoint.
 pub struct Run<'a> {
     args: &'a Arguments,
-    /// The command line of the checkpoint, where it has the inputs.
+    /// The arguments stored in the checkpoint, if the inputs come from there.
     stored: Option<Box<Arguments>>,
     saved: Option<CheckpointFacts>,
     note: Note,
-    /// Words of the options that a run that goes on should have again.
+    /// Options, as words, to repeat in the command that resumes this run.
     again: Vec<String>,
     pub output: PathBuf,
 }
@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
         self.stored.as_ref().map_or(&self.args.reading, |stored| &stored.reading)
     }
 
-    /// The fit, at its beginning or where the checkpoint stands.
+    /// The fit, new or in the state of the checkpoint.
     pub fn fit(&self, measures: &[Measure]) -> Result<Fit<f32>> {
         let (Some(saved), Some(directory)) = (&self.saved, &self.args.resume) else {
             return Fit::new(measures, &settings(self.args)?);
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Takes the directories of checkpoints for this run.
+    /// Locks the directories of checkpoints of this run.
     pub fn locks(&self, console: Console) -> Result<Vec<CheckpointLock>> {
         let mut locks = vec![];
         let mut taken: Option<PathBuf> = None;
@@ -162,22 +162,22 @@ impl<'a> Run<'a> {
         CheckpointLock::new(directory, &format!("a fit to {}", self.output.display()))
     }
 
-    /// Saves where the fit stands.
+    /// Saves the state of the fit.
     pub fn save(&self, fit: &mut Fit<f32>, directory: &Path) -> Result<PathBuf> {
         fit.save_checkpoint_with(directory, Some(&self.note.text()))
     }
 
-    /// Saves where a stopped fit stands, and the command that goes on from there.
+    /// Saves the state of a stopped fit; returns the file and the command that resumes it.
     pub fn park(&self, fit: &mut Fit<f32>) -> Result<(PathBuf, String)> {
         let Arguments { checkpoint, resume, .. } = self.args;
         let mut directory = checkpoint.as_ref().or(resume.as_ref()).cloned();
-        // Held while it is written to.
+        // Keeps the directory locked while it is written.
         let mut _lock = None;
         if directory.is_none() {
             let beside = self.output.with_extension("checkpoint");
             std::fs::create_dir_all(&beside).map_err(|e| Error::io(&beside, e))?;
             directory = Some(match self.lock(&beside) {
-                // Of another fit to the same file.
+                // The directory belongs to another fit with the same output.
                 Err(Error::File { .. }) => self.output.with_extension(format!("checkpoint-{}", std::process::id())),
                 lock => {
                     _lock = lock.ok();
@@ -195,7 +195,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Inputs and how they are read, of a checkpoint.
+/// The inputs of a checkpoint and the options for reading them.
 fn parsed(known: &Note, path: &Path) -> Result<Box<Arguments>> {
     let own = ["wgpca", "fit", "-o", "-"].map(String::from);
     let parsed = Args::try_parse_from([&own[..], &known.options, &known.inputs].concat());
@@ -208,7 +208,7 @@ fn parsed(known: &Note, path: &Path) -> Result<Box<Arguments>> {
     }
 }
 
-/// Settings beside a checkpoint must be those that it has.
+/// Settings given with a checkpoint must equal those in the checkpoint.
 fn check_settings(
     saved: &CheckpointFacts,
     args: &Arguments,
@@ -237,7 +237,7 @@ fn check_settings(
     Err(Error::file(&saved.path, "", problem))
 }
 
-/// Makes the directory of the checkpoints, and says now that they could not be written.
+/// Creates the directory for checkpoints, and checks before the fit that they can be written.
 pub fn prepare(directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
     wgpca::io::check_writable(&directory.join(CHECKPOINT_FILE))

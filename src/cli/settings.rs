@@ -1,4 +1,4 @@
-//! The settings that the options of `wgpca fit` mean.
+//! Translates the options of `wgpca fit` to settings.
 
 use super::args::{Fit as Arguments, Orthogonality, Preset};
 use wgpca::Result;
@@ -6,7 +6,7 @@ use wgpca::clouds::{self, Settings};
 use wgpca::io::read_weights;
 use wgpca::ot::{Epsilon, Sinkhorn};
 
-/// What the options say; a checkpoint has its own.
+/// The settings that the options give; a checkpoint has its own.
 pub fn settings(args: &Arguments) -> Result<Settings> {
     let preset = match args.preset {
         Preset::Fast => Settings::fast(),

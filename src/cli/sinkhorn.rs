@@ -107,7 +107,7 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
     Ok(Exit::NotConverged)
 }
 
-/// What helps against an end that is not convergence.
+/// A remedy for a solve that did not converge.
 fn remedy(status: Status, on_cpu: bool) -> &'static str {
     match status {
         Status::MaxIterations => "raise --max-iterations, --tolerance or --epsilon",
@@ -123,13 +123,13 @@ fn remedy(status: Status, on_cpu: bool) -> &'static str {
     }
 }
 
-/// What f64 and f32 reach easily.
+/// Tolerances that f64 and f32 reach easily.
 const CPU_TOLERANCE: f64 = 1e-6;
 const GPU_TOLERANCE: f64 = 1e-5;
-/// Pairs of points from which `auto` takes a GPU: below, a CPU is done about as soon, and in f64.
+/// Number of pairs of points from which `auto` chooses a GPU. Below it, a CPU takes about the same time and computes in f64.
 const MIN_GPU_PAIRS: usize = 1_000_000;
 
-/// Why `auto` does not look for a GPU.
+/// The reason for which `auto` does not look for a GPU.
 fn unless(pairs: usize, tolerance: Option<f64>) -> Option<&'static str> {
     match tolerance {
         _ if pairs < MIN_GPU_PAIRS => Some("fewer than a million pairs of points"),
@@ -138,7 +138,7 @@ fn unless(pairs: usize, tolerance: Option<f64>) -> Option<&'static str> {
     }
 }
 
-/// The one cloud of a file.
+/// The only cloud of a file.
 fn cloud(path: &Path, how: &Reading, console: Console) -> Result<Measure> {
     let mut clouds = read(&[path.into()], how, console)?;
     let count = clouds.len();
@@ -154,7 +154,7 @@ mod tests {
     use crate::cli::args::Args;
     use clap::CommandFactory;
 
-    /// Every option that a remedy names is one of this command.
+    /// Every option that a remedy names exists in this command.
     #[test]
     fn remedies_exist() {
         let command = Args::command();

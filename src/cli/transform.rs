@@ -1,4 +1,4 @@
-//! `wgpca transform` and `wgpca sample`: measures to times, times to points.
+//! `wgpca transform` and `wgpca sample`: from measures to times, from times to points.
 
 use super::args::{Sample, Transform};
 use super::console::Console;
@@ -13,12 +13,12 @@ use wgpca::Status;
 use wgpca::rng::Stream;
 use wgpca::{Measure, OutsideInterval, Projection, Result};
 
-/// What a command projected.
+/// The projections of a command.
 struct Projected {
     components: usize,
     names: Vec<String>,
     rows: Vec<Vec<Projection>>,
-    /// Times have standard errors, or none where a measure is not a sample.
+    /// Whether times have standard errors, which can be missing for a measure that is not a sample.
     errors: bool,
 }
 
@@ -36,7 +36,7 @@ pub fn run(args: &Transform, console: Console) -> Result<Exit> {
             write!(text, ",{},{}", exact(p.time), exact(p.residual)).expect("a string takes everything");
             *ends += usize::from(p.at_end);
         }
-        // After all others, so that columns keep their places.
+        // After the other columns, which keep their positions.
         for p in row.iter().filter(|_| errors) {
             write!(text, ",{}", p.time_se.map_or(String::new(), exact)).expect("a string takes everything");
         }
@@ -85,7 +85,7 @@ fn project(args: &Transform, console: Console) -> Result<Projected> {
     })
 }
 
-/// A CSV field, quoted where it must be.
+/// A CSV field, quoted if necessary.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
 }

@@ -1,9 +1,9 @@
-//! A command line taken apart into words, and put together so that a shell takes it apart again in the same way.
+//! Splits a command line into words, and joins words so that a shell splits them in the same way.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-/// The options of a command that were given, as words (`--surface`, `100`), in the order of the help: those whose id is `wanted`.
+/// The options given to a command, as words (`--surface`, `100`), in the order of the help; only those whose id is `wanted`.
 pub fn given(command: &Command, matches: &ArgMatches, wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let mut words = vec![];
     for option in command.get_arguments() {
@@ -26,7 +26,7 @@ pub fn given(command: &Command, matches: &ArgMatches, wanted: impl Fn(&str) -> b
                 None => values,
             };
             match &values[..] {
-                // It would be taken for an option.
+                // A separate word would be taken for an option.
                 [one] if one.starts_with('-') => words.push(format!("{name}={one}")),
                 _ => words.extend([name.clone()].into_iter().chain(values)),
             }
@@ -35,13 +35,13 @@ pub fn given(command: &Command, matches: &ArgMatches, wanted: impl Fn(&str) -> b
     words
 }
 
-/// A file's name that is not taken for an option.
+/// The name of a file, changed if it would be taken for an option.
 pub fn operand(path: &std::path::Path) -> String {
     let text = path.display().to_string();
     if text.len() > 1 && text.starts_with('-') { format!("./{text}") } else { text }
 }
 
-/// Words as a line for a POSIX shell.
+/// Joins words to a line for a POSIX shell.
 pub fn line(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

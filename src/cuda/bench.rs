@@ -1,4 +1,4 @@
-//! What `benches/` times and users never call: solves whose clouds and memory stay on the device, as in a training.
+//! Solves for `benches/` only: clouds and memory stay on the device, as in training.
 
 use super::device::CudaDevice;
 use super::memory::Buffer;
@@ -19,7 +19,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Both clouds count as uniform.
+    /// Both clouds are treated as uniform.
     ///
     /// # Errors
     /// As [`divergence`](super::divergence()).
@@ -37,10 +37,10 @@ impl Pair {
         })
     }
 
-    /// Puts a solve from scratch into the stream: the gradient by x, with all three values if `value`.
+    /// Enqueues a solve from scratch: the gradient in x, and all three values if `value`.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the driver refuses.
+    /// [`Error::Device`](crate::Error::Device) if the driver reports an error.
     pub fn enqueue(&mut self, value: bool) -> Result<()> {
         let Pair { solver, size, x, y, epsilon, gradient, .. } = self;
         let clouds =
@@ -49,10 +49,10 @@ impl Pair {
         if value { solver.all(clouds, Start::Anneal, into) } else { solver.gradient(clouds, Start::Anneal, into) }
     }
 
-    /// How the last solve ended, the worst of its problems. Waits for it.
+    /// The report of the last solve, for the worst of its problems. Waits for it.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed, and before the first solve.
+    /// [`Error::Device`](crate::Error::Device) if it or an earlier operation failed, and before the first solve.
     pub fn report(&self) -> Result<Report> {
         let found = self.solver.found()?;
         found.first().map(|f| f.report).ok_or_else(|| self.device.error("nothing was solved yet"))
@@ -61,7 +61,7 @@ impl Pair {
     /// The last gradient, n × d. Waits for it.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed.
+    /// [`Error::Device`](crate::Error::Device) if it or an earlier operation failed.
     pub fn gradient(&self) -> Result<Vec<f32>> {
         self.device.download(&self.gradient)
     }

@@ -10,47 +10,47 @@ use cudarc::nvrtc::Ptx;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the driver says of a GPU; nothing is opened for it.
+/// What the driver reports about a GPU, without opening it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gpu {
-    /// Its number, for `cuda:index`.
+    /// Its number, as used in `cuda:index`.
     pub index: usize,
-    /// As the driver calls it.
+    /// The name that the driver gives.
     pub name: String,
     /// Compute capability, (9, 0) on Hopper.
     pub capability: (i32, i32),
     /// Memory in bytes.
     pub memory: usize,
-    /// The newest CUDA that the driver knows: (12, 4).
+    /// The newest CUDA version that the driver supports, for instance (12, 4).
     pub driver: (i32, i32),
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Why it cannot be used, if so.
+    /// Why the GPU cannot be used; `None` if it can.
     pub problem: Option<String>,
 }
 
-/// A GPU with the kernels loaded. Clones are the same device.
+/// A GPU with the kernels loaded. Clones refer to the same device.
 ///
-/// Every fit, projector and divergence works in a stream of its own, so several threads may use one device.
+/// Every fit, projector and divergence uses a separate stream, so several threads can use one device.
 #[derive(Clone, Debug)]
 pub struct CudaDevice {
     gpu: Arc<Gpu>,
     label: Arc<str>,
-    /// Bytes of shared memory that a block may ask for.
+    /// Largest shared memory per block, in bytes.
     shared: u32,
     pub(crate) stream: Arc<CudaStream>,
     module: Arc<CudaModule>,
     kernels: Arc<Mutex<HashMap<String, Arc<Kernel>>>>,
-    /// Bytes of the struct of each kernel.
+    /// Size in bytes of the argument struct of each kernel.
     sizes: Arc<HashMap<String, usize>>,
 }
 
 impl CudaDevice {
-    /// Every GPU that the driver sees, the unusable ones too.
+    /// All GPUs that the driver reports, including unusable ones.
     ///
     /// # Errors
-    /// [`Error::Device`] without a driver, with one that is too old, or without a GPU; it says which and what to do.
+    /// [`Error::Device`] if there is no driver, the driver is too old, or there is no GPU. The message says which and what to do.
     pub fn list() -> Result<Vec<Gpu>> {
         let driver = probe("cuda")?;
         let failed = |e| failure::at_opening("cuda", "the GPUs cannot be listed", e);
@@ -61,12 +61,12 @@ impl CudaDevice {
         (0..count).map(|index| describe(index, driver).map_err(failed)).collect()
     }
 
-    /// The `index`-th GPU, with the kernels loaded. The driver compiles them for the GPU, which takes seconds the first
-    /// time; it keeps what it made for the next.
+    /// Opens the `index`-th GPU and loads the kernels. The first time, the driver compiles them for the GPU, which takes seconds;
+    /// it caches the result.
     ///
     /// # Errors
-    /// [`Error::Device`] without a driver, with one older than CUDA 12.0, without such a GPU, with one older than
-    /// compute capability 7.0, or if it refuses the kernels; it says which and what to do.
+    /// [`Error::Device`] if there is no driver, it is older than CUDA 12.0, there is no GPU with this index, the GPU is older
+    /// than compute capability 7.0, or the driver refuses the kernels. The message says which and what to do.
     pub fn open(index: usize) -> Result<Self> {
         let label = format!("cuda:{index}");
         let driver = probe(&label)?;
@@ -84,7 +84,7 @@ impl CudaDevice {
             return Err(Error::device(label, problem));
         }
         let context = CudaContext::new(index).map_err(|e| failed("it cannot be opened", e))?;
-        // SAFETY: a buffer is used in the stream alone that made it (`with_stream`), so nothing waits for another stream.
+        // SAFETY: a buffer is used only in the stream that allocated it (`with_stream`), so no stream waits for another.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(|e| failed("no stream", e))?;
         let module = context.load_module(Ptx::from_src(PTX)).map_err(|e| failed("the kernels do not load", e))?;
@@ -100,53 +100,52 @@ impl CudaDevice {
             sizes: Arc::new(all_sizes()),
             label: label.into(),
         };
-        // All of them now: a driver that loads a kernel at its first launch may not do so while a step is recorded.
+        // Load all kernels now: a driver that loads a kernel at its first launch possibly cannot do so while a step is captured.
         arguments(PTX).keys().try_for_each(|name| device.load(&*device.kernel(name)?))?;
         Ok(device)
     }
 
-    /// The same device with a stream of its own, in which everything runs in order. Buffers stay with the stream that
-    /// made them.
+    /// The same device with a new stream, in which operations run in order. Buffers belong to the stream that allocated them.
     pub(crate) fn with_stream(&self) -> Result<Self> {
         let stream = self.stream.context().new_stream().map_err(|e| self.failed("no stream", e))?;
         Ok(CudaDevice { stream, ..self.clone() })
     }
 
-    /// What the driver says of it.
+    /// What the driver reports about it.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// As the driver calls it.
+    /// The name that the driver gives.
     pub fn name(&self) -> &str {
         &self.gpu.name
     }
 
-    /// Bytes of its memory that are free now.
+    /// Bytes of memory that are free now.
     ///
     /// # Errors
-    /// [`Error::Device`] if the driver does not say.
+    /// [`Error::Device`] if the driver reports an error.
     pub fn free_memory(&self) -> Result<usize> {
         let told = self.stream.context().mem_get_info();
         told.map(|(free, _)| free).map_err(|e| self.failed("it does not say its free memory", e))
     }
 
-    /// Waits until everything is done.
+    /// Waits until all operations are finished.
     ///
     /// # Errors
-    /// [`Error::Device`] if anything failed since the last wait.
+    /// [`Error::Device`] if an operation failed since the last wait.
     pub fn synchronize(&self) -> Result<()> {
         self.stream.synchronize().map_err(|e| self.failed("work failed", e))
     }
 
-    /// A kernel of `kernels/wgpca.cu`; looked up once.
+    /// A kernel of `kernels/wgpca.cu`; looked up only once.
     pub(crate) fn kernel(&self, name: &str) -> Result<Arc<Kernel>> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kernels.get(name) {
             return Ok(known.clone());
         }
         let stale = "kernels/wgpca.ptx is not of these sources: run kernels/build.py";
-        // The first that asks may be any worker of a pool.
+        // The first call can come from any worker of a pool.
         let bound = self.stream.context().bind_to_thread();
         let function = bound.and_then(|()| self.module.load_function(name)).map_err(|e| match e.0 {
             sys::CUresult::CUDA_ERROR_NOT_FOUND => self.error(format!("there is no kernel {name}; {stale}")),
@@ -159,13 +158,13 @@ impl CudaDevice {
         Ok(kernel)
     }
 
-    /// Has the driver load a kernel.
+    /// Makes the driver load a kernel.
     fn load(&self, kernel: &Kernel) -> Result<()> {
         let asked = self.stream.context().bind_to_thread().and_then(|()| kernel.function.num_regs());
         asked.map(|_| ()).map_err(|e| self.failed(&format!("kernel {} does not load", kernel.name), e))
     }
 
-    /// Most bytes of dynamic shared memory that a block may ask for.
+    /// Largest dynamic shared memory of a block, in bytes.
     pub(crate) fn shared_memory(&self) -> u32 {
         self.shared
     }
@@ -179,16 +178,16 @@ impl CudaDevice {
     }
 }
 
-/// The driver, ready to be asked; its version.
+/// Initialises the driver and returns its version.
 fn probe(label: &str) -> Result<i32> {
-    // cudarc panics where it finds no library, and where the library is too old to have what it calls.
-    // SAFETY: looks for the library, no more.
+    // cudarc panics if it finds no library, or a library that lacks the functions it calls.
+    // SAFETY: only looks for the library.
     if !unsafe { sys::is_culib_present() } {
         let problem = "no NVIDIA driver (libcuda) is installed; install one or use the CPU";
         return Err(Error::device(label, problem));
     }
     let mut version = 0;
-    // SAFETY: writes one int; every driver has it, and it may be asked before the driver is set up.
+    // SAFETY: writes one int; every driver has this function, and it can be called before initialisation.
     let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
     asked.map_err(|e| failure::at_opening(label, "the driver does not say its version", e))?;
     if version < OLDEST_DRIVER {
@@ -203,7 +202,7 @@ fn probe(label: &str) -> Result<i32> {
     Ok(version)
 }
 
-/// 12040 is CUDA 12.4.
+/// Splits 12040 into (12, 4), for CUDA 12.4.
 fn split(version: i32) -> (i32, i32) {
     (version / 1000, version % 1000 / 10)
 }

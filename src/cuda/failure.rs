@@ -1,27 +1,27 @@
-//! What an error of the driver means, and what to do.
+//! The meaning of driver errors, and remedies.
 
 use crate::error::Error;
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult as Code;
 
-/// The oldest driver that loads the kernels, as the driver counts: CUDA 12.0.
+/// The oldest driver that loads the kernels, as a driver version number: CUDA 12.0.
 pub(super) const OLDEST_DRIVER: i32 = 12_000;
-/// The oldest GPU that runs them: Volta.
+/// The oldest GPU that runs the kernels: Volta.
 pub(super) const OLDEST_CAPABILITY: (i32, i32) = (7, 0);
 
-/// An error of a device that is in use.
+/// An error of a device in use.
 pub(super) fn in_use(device: &str, doing: &str, e: DriverError) -> Error {
     Error::device(device, format!("{doing}: {} ({})", fatal(e.0).unwrap_or_else(|| meaning(e.0)), text(e)))
 }
 
-/// An error of a device that is being looked for or opened, when nothing has been computed on it yet.
+/// An error while looking for or opening a device, before any computation on it.
 pub(super) fn at_opening(device: &str, doing: &str, e: DriverError) -> Error {
     let unreached = "the GPU cannot be reached; look at nvidia-smi, or use the CPU";
     let said = if fatal(e.0).is_some() { unreached } else { meaning(e.0) };
     Error::device(device, format!("{doing}: {said} ({})", text(e)))
 }
 
-/// The driver's own words, in one line.
+/// The message of the driver, in one line.
 fn text(e: DriverError) -> String {
     let read = |s: Result<&std::ffi::CStr, DriverError>| s.ok().map(|s| s.to_string_lossy().replace('\n', " "));
     let name = read(e.error_name()).unwrap_or_else(|| format!("error {}", e.0 as u32));
@@ -31,7 +31,7 @@ fn text(e: DriverError) -> String {
     }
 }
 
-/// What ends all use of the device in this process, in words.
+/// Describes errors after which this process cannot use the device any more.
 fn fatal(code: Code) -> Option<&'static str> {
     Some(match code {
         Code::CUDA_ERROR_LAUNCH_FAILED
@@ -62,7 +62,7 @@ fn fatal(code: Code) -> Option<&'static str> {
     })
 }
 
-/// What a user should know and do.
+/// The meaning of an error for the user, and what to do.
 fn meaning(code: Code) -> &'static str {
     match code {
         Code::CUDA_ERROR_OUT_OF_MEMORY => "the GPU is out of memory; take a smaller batch or use the CPU",

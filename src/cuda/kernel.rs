@@ -3,7 +3,7 @@
 use cudarc::driver::CudaFunction;
 use std::sync::atomic::AtomicU32;
 
-/// Dynamic shared memory that a block has without asking.
+/// Dynamic shared memory that a block can have without an explicit request.
 const UNASKED: u32 = 48 * 1024;
 
 /// A loaded kernel.
@@ -11,9 +11,9 @@ const UNASKED: u32 = 48 * 1024;
 pub(crate) struct Kernel {
     pub(super) name: String,
     pub(super) function: CudaFunction,
-    /// Bytes of the struct that it takes.
+    /// Size in bytes of the argument struct.
     pub(super) bytes: usize,
-    /// Dynamic shared memory that was asked for so far.
+    /// Dynamic shared memory that was requested so far.
     pub(super) asked: AtomicU32,
 }
 

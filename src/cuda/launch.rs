@@ -1,4 +1,4 @@
-//! How a kernel is called: [`CudaDevice::launch`] with the struct that the kernel takes.
+//! Launches a kernel: [`CudaDevice::launch`] with the argument struct of the kernel.
 
 use super::arguments::KernelArgs;
 use super::device::CudaDevice;
@@ -13,52 +13,52 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Grid {
     /// Blocks in x, y and z.
     pub blocks: [u32; 3],
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Bytes of dynamic shared memory of a block.
+    /// Bytes of dynamic shared memory per block.
     pub shared: u32,
-    /// All blocks are resident at once, so that they may wait for each other (`grid_sync`).
+    /// All blocks are resident at once, so that they can wait for each other (`grid_sync`).
     pub cooperative: bool,
-    /// Which instance of a kernel that is compiled for several numbers of rows, or tangents, a block: `rows_8` for 8.
-    /// 0 for a kernel of which there is one.
+    /// Selects the instance of a kernel that is compiled for several numbers of rows or tangents per block: 8 for `rows_8`. 0 if
+    /// the kernel has only one instance.
     pub instance: u32,
 }
 
 impl Grid {
-    /// `blocks` blocks in a row.
+    /// A one-dimensional grid of `blocks` blocks.
     pub(crate) fn new(blocks: u32, threads: u32) -> Self {
         Grid { blocks: [blocks, 1, 1], threads, shared: 0, cooperative: false, instance: 0 }
     }
 
-    /// A thread for each of `n` numbers (one block if there are none). Kernels compare with n; where n is too large
-    /// for a grid (2³¹ − 1 blocks) the driver refuses.
+    /// One thread for each of `n` numbers (one block if n = 0). Kernels compare their index with n. If n is too large for a grid
+    /// (2³¹ − 1 blocks), the driver reports an error.
     pub(crate) fn over(n: usize, threads: u32) -> Self {
         Self::new(u32::try_from(n.div_ceil(threads as usize).max(1)).unwrap_or(u32::MAX), threads)
     }
 
-    /// The same in a plane or a room of blocks.
+    /// The same with a two- or three-dimensional grid.
     pub(crate) fn of(blocks: [u32; 3], threads: u32) -> Self {
         Grid { blocks, ..Self::new(1, threads) }
     }
 
-    /// With this much dynamic shared memory a block, in bytes.
+    /// Sets the dynamic shared memory per block, in bytes.
     pub(crate) fn shared(self, bytes: usize) -> Self {
         Grid { shared: u32::try_from(bytes).unwrap_or(u32::MAX), ..self }
     }
 
-    /// With all blocks resident; see [`CudaDevice::max_cooperative_blocks`].
+    /// Makes all blocks resident; see [`CudaDevice::max_cooperative_blocks`].
     pub(crate) fn cooperative(self) -> Self {
         Grid { cooperative: true, ..self }
     }
 
-    /// For this instance of a kernel.
+    /// Selects an instance of the kernel.
     pub(crate) fn instance(self, instance: usize) -> Self {
         Grid { instance: u32::try_from(instance).unwrap_or(u32::MAX), ..self }
     }
 }
 
 impl CudaDevice {
-    /// Asks for more shared memory than a block has by itself, once.
+    /// Requests more shared memory than a block has by default, only once.
     fn ask_for_shared(&self, kernel: &Kernel, bytes: u32) -> Result<()> {
         if bytes <= kernel.asked.load(Ordering::Relaxed) {
             return Ok(());
@@ -77,10 +77,10 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// Most blocks of a cooperative launch of this kernel, with so many threads and bytes of dynamic shared memory.
+    /// Largest number of blocks in a cooperative launch of this kernel with these threads and bytes of dynamic shared memory.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if not one block fits.
+    /// [`Error::Device`](crate::Error::Device) if not even one block fits.
     pub(crate) fn max_cooperative_blocks(&self, kernel: &str, threads: u32, shared: usize) -> Result<u32> {
         let found = self.kernel(kernel)?;
         self.ask_for_shared(&found, u32::try_from(shared).unwrap_or(u32::MAX))?;
@@ -96,13 +96,13 @@ impl CudaDevice {
         }
     }
 
-    /// Puts the kernel of these arguments into the stream. What goes wrong while it runs shows at the next wait.
+    /// Enqueues the kernel of these arguments. Errors of the run appear at the next wait.
     ///
-    /// Not marked unsafe, though a wrong launch does harm: that buffers are long enough, and the grid is one that the
-    /// kernel can do with, is the caller's business and that of its tests.
+    /// Not marked unsafe although a wrong launch can corrupt memory: the caller must pass buffers that are long enough and a grid
+    /// that the kernel supports, and its tests must check this.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the driver refuses.
+    /// [`Error::Device`](crate::Error::Device) if the driver reports an error.
     pub(crate) fn launch<A: KernelArgs>(&self, grid: Grid, args: &A) -> Result<()> {
         let name = A::KERNELS.iter().find(|(instance, _)| *instance == grid.instance).map(|(_, name)| *name);
         let name = name.ok_or_else(|| {
@@ -123,8 +123,8 @@ impl CudaDevice {
             LaunchConfig { grid_dim: (x, y, z), block_dim: (grid.threads, 1, 1), shared_mem_bytes: grid.shared };
         let mut call = self.stream.launch_builder(&kernel.function);
         call.arg(args);
-        // SAFETY: the kernel takes one struct of this size, which the driver copies now; `arguments::tests` compares
-        // its members with the kernel's. The tests run every kernel with its launch under an address sanitizer.
+        // SAFETY: the kernel takes one struct of this size, which the driver copies during the call; `arguments::tests` compares
+        // its members with those of the kernel. The tests run every kernel with its launch under an address sanitizer.
         let launched = unsafe {
             match grid.cooperative {
                 true => call.launch_cooperative(shape),

@@ -1,22 +1,23 @@
-//! Memory of a device, and copies. A copy that does not fit is an error, not a panic.
+//! Device memory and copies. A copy of the wrong size is an error, not a panic.
 
 use super::device::CudaDevice;
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits};
 
-/// Numbers in a device's memory. Freed when dropped, after what is under way.
+/// Numbers in device memory. Dropping a buffer frees it after the operations enqueued so far.
 pub(crate) type Buffer<T> = CudaSlice<T>;
 
-/// What lies in a buffer.
+/// A type of numbers that a buffer can hold.
 pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + Copy + Default {}
 impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default> Number for T {}
 
 impl CudaDevice {
-    /// `n` zeros. For n = 0 one zero: a device knows no empty memory, and a kernel may be handed what it does not use.
+    /// `n` zeros. For n = 0 one zero, because a device has no empty allocations and a kernel can be passed a buffer that it does
+    /// not use.
     ///
     /// # Errors
-    /// [`Error::Device`], out of memory: it says how much was asked for and how much is free.
+    /// [`Error::Device`] if the memory does not suffice; it says how much was requested and how much is free.
     pub(crate) fn zeros<T: Number>(&self, n: usize) -> Result<Buffer<T>> {
         let n = n.max(1);
         let fits = n.checked_mul(size_of::<T>()).is_some();
@@ -24,7 +25,7 @@ impl CudaDevice {
         made.map_err(|e| self.refused_memory(n as u128 * size_of::<T>() as u128, e))
     }
 
-    /// A buffer with these numbers (one zero, if there are none).
+    /// A buffer with these numbers (one zero if there are none).
     ///
     /// # Errors
     /// As [`CudaDevice::zeros`].
@@ -34,20 +35,20 @@ impl CudaDevice {
         Ok(buffer)
     }
 
-    /// The numbers of a buffer or of a part of one. Waits for everything before.
+    /// Copies the numbers of a buffer, or of a part of one, to the host. Waits for all earlier operations.
     ///
     /// # Errors
-    /// [`Error::Device`] if that, or anything before, failed.
+    /// [`Error::Device`] if the copy or an earlier operation failed.
     pub(crate) fn download<T: Number, B: DevicePtr<T>>(&self, buffer: &B) -> Result<Vec<T>> {
         let mut values = vec![T::default(); buffer.len()];
         self.read_into(buffer, &mut values)?;
         Ok(values)
     }
 
-    /// [`CudaDevice::download`] into memory that is there: nothing is allocated.
+    /// [`CudaDevice::download`] into existing memory, without allocation.
     ///
     /// # Errors
-    /// [`Error::Device`] if the lengths differ, or that or anything before failed.
+    /// [`Error::Device`] if the lengths differ, or the copy or an earlier operation failed.
     pub(crate) fn read_into<T: Number, B: DevicePtr<T>>(&self, buffer: &B, values: &mut [T]) -> Result<()> {
         self.same_length("read", buffer.len(), values.len())?;
         if values.is_empty() {
@@ -57,10 +58,10 @@ impl CudaDevice {
         copied.map_err(|e| self.failed("results cannot be read", e))
     }
 
-    /// Writes numbers to the beginning of a buffer, or to a part of one. They may be changed once this returns.
+    /// Writes numbers to the beginning of a buffer, or of a part of one. The source can be changed after the call.
     ///
     /// # Errors
-    /// [`Error::Device`] if they do not fit, or that or anything before failed.
+    /// [`Error::Device`] if they do not fit, or the copy or an earlier operation failed.
     pub(crate) fn copy_into<T: Number, B: DevicePtrMut<T>>(&self, values: &[T], buffer: &mut B) -> Result<()> {
         if values.is_empty() {
             return Ok(());
@@ -68,7 +69,7 @@ impl CudaDevice {
         if values.len() > buffer.len() {
             return self.same_length("write", buffer.len(), values.len());
         }
-        // Waits: where the host's memory can be read by the device itself, the driver may not have copied it yet.
+        // Waits, because the driver possibly has not copied yet if the device can read the memory of the host directly.
         let copied = self.stream.memcpy_htod(values, buffer).and_then(|()| self.stream.synchronize());
         copied.map_err(|e| self.failed("data cannot be written", e))
     }
@@ -76,7 +77,7 @@ impl CudaDevice {
     /// Copies within the device.
     ///
     /// # Errors
-    /// [`Error::Device`] if the lengths differ, or that or anything before failed.
+    /// [`Error::Device`] if the lengths differ, or the copy or an earlier operation failed.
     #[cfg(test)]
     pub(crate) fn copy<T: Number, A: DevicePtr<T>, B: DevicePtrMut<T>>(&self, from: &A, to: &mut B) -> Result<()> {
         self.same_length("copy", to.len(), from.len())?;
@@ -86,7 +87,7 @@ impl CudaDevice {
     /// Sets all to 0.
     ///
     /// # Errors
-    /// [`Error::Device`] if that or anything before failed.
+    /// [`Error::Device`] if this or an earlier operation failed.
     #[cfg(test)]
     pub(crate) fn clear<T: Number, B: DevicePtrMut<T>>(&self, buffer: &mut B) -> Result<()> {
         self.stream.memset_zeros(buffer).map_err(|e| self.failed("memory cannot be cleared", e))

@@ -1,7 +1,7 @@
-//! The engine on an NVIDIA GPU: own kernels (`kernels/*.cu`), loaded through the driver alone.
+//! The engine on an NVIDIA GPU: the kernels in `kernels/*.cu`, loaded through the driver without other CUDA libraries.
 //!
-//! cudarc is used in this module only. Without a driver or a GPU everything else works as before: what asks for a
-//! device gets an [`Error::Device`](crate::Error::Device) that says what to do.
+//! cudarc is used only in this module. Without a driver or a GPU, everything else works as usual; a request for a device gets an
+//! [`Error::Device`](crate::Error::Device) that says what to do.
 
 mod arguments;
 mod batch;

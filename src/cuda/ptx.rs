@@ -1,28 +1,28 @@
-//! The compiled kernels, as the crate carries them, and the structs that they take.
+//! The compiled kernels, embedded in the crate, and their argument structs.
 
 use std::collections::HashMap;
 
-/// All kernels, for any GPU since Volta; the driver compiles them for the one at hand. `kernels/build.py` makes it.
+/// All kernels, for any GPU since Volta; the driver compiles them for the GPU at hand. Made by `kernels/build.py`.
 pub(super) const PTX: &str = include_str!("../../kernels/wgpca.ptx");
 
-/// The struct that a kernel takes.
+/// The argument struct of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Argument {
     pub align: usize,
     pub bytes: usize,
 }
 
-/// Size in bytes of the struct of every kernel.
+/// Size in bytes of the argument struct of every kernel.
 pub(super) fn all_sizes() -> HashMap<String, usize> {
     #[allow(unused_mut)]
     let mut all: HashMap<_, _> = arguments(PTX).into_iter().map(|(name, taken)| (name, taken.bytes)).collect();
-    // Under test the kernels are the emulator's: its own faulty ones too, and those that were just changed.
+    // Tests use the kernels of the emulator, which include its own faulty kernels and current changes.
     #[cfg(test)]
     all.extend(wgpca_emulator::kernels().into_iter().map(|k| (k.name, k.bytes)));
     all
 }
 
-/// The struct of every kernel of a PTX text; kernels that take anything else are left out.
+/// The argument struct of every kernel in a PTX text; kernels with other arguments are left out.
 pub(super) fn arguments(ptx: &str) -> HashMap<String, Argument> {
     let mut kernels = HashMap::new();
     let mut lines = ptx.lines();
@@ -39,7 +39,7 @@ pub(super) fn arguments(ptx: &str) -> HashMap<String, Argument> {
     kernels
 }
 
-/// `.param .align 8 .b8 name[24]`.
+/// Parses `.param .align 8 .b8 name[24]`.
 fn argument(line: &str) -> Option<Argument> {
     let (align, rest) = line.trim().strip_prefix(".param .align ")?.split_once(' ')?;
     let (_, bytes) = rest.strip_prefix(".b8 ")?.strip_suffix(']')?.split_once('[')?;

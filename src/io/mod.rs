@@ -1,8 +1,8 @@
-//! Files: clouds and Gaussians in, arrays out.
+//! Files: reads point clouds and Gaussians, writes arrays, saves and loads models.
 //!
-//! A reader (`npy`, `npz`, `text`, `ply`, `off`, …) turns the bytes of one file into `Content` or says in a `Fault`
-//! which place of the file is to blame. It knows neither paths nor names; those are added in `reading`, once, so that
-//! every message names the file in the same way. Messages put settings of [`ReadOptions`] that help in parentheses.
+//! A reader (`npy`, `npz`, `text`, `ply`, `off`, …) turns the bytes of one file into `Content`, or returns a `Fault` that says
+//! which place of the file is wrong. Readers know neither paths nor names of files. `reading` adds them in one place, so that all
+//! messages name a file in the same way. Where a setting of [`ReadOptions`] helps, a message names it in parentheses.
 
 mod models;
 mod readers;
@@ -22,17 +22,17 @@ pub use readers::options::ReadOptions;
 pub use readers::reading::Reading;
 pub use write::{check_writable, write_atomic, write_npy};
 
-/// The measures of files and directories, in the order given, with what a user should know of how they were read. `-`
-/// stands for standard input. Of a directory, the files with a known ending are read, sorted by name: no hidden ones, no
-/// `.tsv` and no `.dat`, those of its subdirectories if they are asked for, and no files that are evidently no clouds.
+/// Reads the measures of files and directories, in the order given, and says how they were read. `-` stands for standard input.
+/// From a directory, the files with a known ending are read, sorted by name, except hidden files, `.tsv` and `.dat` files, and
+/// files that by their name or content are not clouds. Subdirectories are read only if the options ask for them.
 ///
-/// Measures are named after their files; no two get the same name.
+/// Measures are named after their files; all names are distinct.
 ///
 /// # Errors
-/// [`Error::Io`](crate::Error::Io) for what cannot be opened, [`Error::File`](crate::Error::File) for content that cannot be
-/// used, [`Error::Points`](crate::Error::Points) and [`Error::Weights`](crate::Error::Weights) for values that make no measure or if
-/// the measures do not all have the same dimension, [`Error::Parameter`](crate::Error::Parameter) if nothing is given or an
-/// option is asked of files none of which it concerns.
+/// [`Error::Io`](crate::Error::Io) if an input cannot be opened, [`Error::File`](crate::Error::File) if its content cannot be
+/// used, [`Error::Points`](crate::Error::Points) and [`Error::Weights`](crate::Error::Weights) if values do not form a measure or
+/// the measures have different dimensions, [`Error::Parameter`](crate::Error::Parameter) if there is no input or an option
+/// applies to none of the files.
 ///
 /// # Example
 /// ```
@@ -49,7 +49,7 @@ pub fn read<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Result<Readi
     readers::reading::read(inputs, options)
 }
 
-/// The measures of [`read`] alone.
+/// The measures of [`read`] without the remarks.
 ///
 /// # Errors
 /// As [`read`].

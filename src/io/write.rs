@@ -1,4 +1,4 @@
-//! Files that are complete or absent.
+//! Writes files so that they are complete or absent.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Writes `values`, row-major with `cols` columns, as an array of float64 (`.npy`). Nothing half-written is left.
+/// Writes `values`, row-major with `cols` columns, as an array of float64 (`.npy`). The file is complete or absent.
 ///
 /// # Errors
-/// [`Error::Parameter`] if the values are not whole rows, [`Error::Io`] if the file cannot be written.
+/// [`Error::Parameter`] if the values do not form whole rows, [`Error::Io`] if the file cannot be written.
 ///
 /// # Example
 /// ```
@@ -26,7 +26,7 @@ pub fn write_npy(path: &Path, values: &[f64], cols: usize) -> Result<()> {
         let problem = format!("{} numbers are not whole rows of {cols} columns", values.len());
         return Err(Error::parameter("cols", problem));
     }
-    // Format 1.0: magic, length of the header, a Python dictionary padded so that the data start at a multiple of 64.
+    // Format 1.0: magic, length of the header, and a Python dictionary padded so that the data start at a multiple of 64.
     let mut header =
         format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}, {cols}), }}", values.len() / cols);
     header += &" ".repeat(63 - (10 + header.len()) % 64);
@@ -38,8 +38,8 @@ pub fn write_npy(path: &Path, values: &[f64], cols: usize) -> Result<()> {
     write_atomic(path, &bytes)
 }
 
-/// Writes a file so that at every moment, also after a crash, its path holds the old content or the new: the bytes go
-/// to a hidden file beside it, reach the disk and take the name at once.
+/// Writes a file so that its path holds either the old or the new content at every moment, even after a crash: the bytes are
+/// written to a hidden file in the same directory and synced to disk, then the file is renamed atomically.
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be written; the hidden file is then removed.
@@ -48,21 +48,22 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     let (mut file, temporary) = create_beside(path).map_err(failed)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
     if let Err(e) = written {
-        // The error to report is the first one.
+        // Ignore a failure here: the first error is the one to report.
         fs::remove_file(&temporary).ok();
         return Err(failed(e));
     }
-    // The new name reaches the disk with the directory. Not every system can sync one, and the content is safe.
+    // The rename reaches the disk with a sync of the directory. Not every system can sync a directory; a failure does not
+    // endanger the content.
     if let Some(directory) = temporary.parent() {
         File::open(directory).and_then(|d| d.sync_all()).ok();
     }
     Ok(())
 }
 
-/// Says now that a file could not be written later: its directory must exist and take a new file.
+/// Checks before a long computation that a file can be written: its directory must exist and accept a new file.
 ///
 /// # Errors
-/// [`Error::Io`] with what the system says, [`Error::File`] for a directory or a directory that does not exist.
+/// [`Error::Io`] with the message of the system, [`Error::File`] if the path is a directory or its directory does not exist.
 pub fn check_writable(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Error::file(path, "", "it is a directory; name a file"));
@@ -76,7 +77,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     fs::remove_file(&temporary).map_err(|e| Error::io(path, e))
 }
 
-/// A new hidden file in the same directory.
+/// Creates a new hidden file in the same directory.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
@@ -86,7 +87,7 @@ fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
         let temporary = directory.join(format!(".wgpca-{}-{count}.tmp", std::process::id()));
         match OpenOptions::new().write(true).create_new(true).open(&temporary) {
             Ok(file) => return Ok((file, temporary)),
-            // Left by a process of the same number that was killed, or used by one of another machine.
+            // The name was left by a killed process with the same id, or is used by a process of another machine.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(e),
         }

@@ -1,4 +1,4 @@
-//! Axes with ticks, numbers and names, and a rectangle of the page with two of them.
+//! Axes with ticks, numbers and names, and a rectangle of the page with two axes.
 
 use super::canvas::{Anchor, Canvas, Font, Point};
 use super::colour::{AXIS, GREY, Rgb};
@@ -42,7 +42,7 @@ pub(super) fn name_below(canvas: &mut Canvas, name: &str, (x0, x1): (f64, f64), 
     canvas.text(name, (0.5 * (x0 + x1), y + 66.0), font.anchor(Anchor::Middle));
 }
 
-/// The name of an axis at the left of its numbers.
+/// The name of an axis to the left of its numbers.
 pub(super) fn name_left(canvas: &mut Canvas, name: &str, (y0, y1): (f64, f64), x: f64, font: Font) {
     canvas.text(name, (x - 104.0, 0.5 * (y0 + y1)), font.anchor(Anchor::Middle).turned());
 }
@@ -53,19 +53,19 @@ pub(super) struct Frame {
     /// Upper left and lower right corner.
     pub from: Point,
     pub to: Point,
-    /// To the right and up.
+    /// Ranges to the right and upwards.
     pub x: Range,
     pub y: Range,
 }
 
 impl Frame {
-    /// Where a point lies on the page; outside the frame if it is outside the ranges.
+    /// The position of a point on the page; outside the frame if the point is outside the ranges.
     pub fn place(&self, (x, y): (f64, f64)) -> Point {
         let (wide, high) = (self.to.0 - self.from.0, self.to.1 - self.from.1);
         (self.from.0 + self.x.along(x) * wide, self.to.1 - self.y.along(y) * high)
     }
 
-    /// Whether a place on the page is in the frame.
+    /// Whether a position on the page is in the frame.
     pub fn holds(&self, (x, y): Point) -> bool {
         x >= self.from.0 && x <= self.to.0 && y >= self.from.1 && y <= self.to.1
     }

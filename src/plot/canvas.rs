@@ -1,13 +1,13 @@
-//! The SVG text of what is drawn.
+//! Collects drawing elements as SVG text.
 
 use super::colour::{Rgb, WHITE};
 use super::text;
 use std::fmt::Write;
 
-/// Pixels from the left and from above.
+/// Pixels from the left and from the top.
 pub(super) type Point = (f64, f64);
 
-/// Which part of a text lies at the point given.
+/// The part of a text that is placed at the given point.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Anchor {
     Start,
@@ -15,7 +15,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How a text is set; `size` in pixels.
+/// How a text is drawn; `size` in pixels.
 #[derive(Clone, Copy)]
 pub(super) struct Font {
     pub size: f64,
@@ -45,26 +45,26 @@ impl Font {
     }
 }
 
-/// Elements drawn one over the other. Points that are not finite are left out.
+/// Elements, each drawn over the previous ones. Points that are not finite are left out.
 pub(super) struct Canvas {
     elements: String,
 }
 
-/// Coordinates beyond this number of pixels are not drawn.
+/// Elements with coordinates beyond this number of pixels are not drawn.
 const MAX_PIXELS: f64 = 1e6;
 
 fn drawable((x, y): Point) -> bool {
     x.abs() <= MAX_PIXELS && y.abs() <= MAX_PIXELS
 }
 
-/// A length to a tenth of a pixel.
+/// A length rounded to a tenth of a pixel.
 fn pixels(x: f64) -> f64 {
     round(x, 10.0)
 }
 
-/// To a multiple of 1/parts.
+/// Rounds to a multiple of 1/parts.
 fn round(x: f64, parts: f64) -> f64 {
-    // No "-0".
+    // Adding 0 turns "-0" into "0".
     (x * parts).round() / parts + 0.0
 }
 
@@ -78,7 +78,7 @@ impl Canvas {
         self.elements.write_fmt(element).expect("memory");
     }
 
-    /// The end of an element: its colour as `paint`, and its opacity.
+    /// Ends an element: its colour in the attribute `paint`, and its opacity.
     fn finish(&mut self, paint: &str, (r, g, b): Rgb, alpha: f64) {
         self.write(format_args!(" {paint}=\"#{r:02x}{g:02x}{b:02x}\""));
         if alpha < 1.0 {
@@ -138,14 +138,14 @@ impl Canvas {
         self.path(&[(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)], colour, 2);
     }
 
-    /// A text whose middle line passes through the point.
+    /// A text centred vertically at the point.
     pub fn text(&mut self, words: &str, (x, y): Point, font: Font) {
         if !drawable((x, y)) {
             return;
         }
         let (x, y) = (pixels(x), pixels(y));
         let (r, g, b) = font.colour;
-        // Half the height of a digit below the middle.
+        // Shifted down by half the height of a digit.
         self.write(format_args!("<text x=\"{x}\" y=\"{y}\" dy=\"0.35em\" font-size=\"{}\"", pixels(font.size)));
         self.write(format_args!(" fill=\"#{r:02x}{g:02x}{b:02x}\""));
         self.elements += match font.anchor {
@@ -163,13 +163,13 @@ impl Canvas {
         self.write(format_args!(">{words}</text>\n"));
     }
 
-    /// All of another canvas, its origin at the point.
+    /// Inserts another canvas with its origin at the point.
     pub fn insert(&mut self, other: &Canvas, (x, y): Point) {
         let elements = &other.elements;
         self.write(format_args!("<g transform=\"translate({} {})\">\n{elements}</g>\n", pixels(x), pixels(y)));
     }
 
-    /// The picture as SVG, on white.
+    /// The picture as SVG, on a white background.
     pub fn svg(self, width: u32, height: u32) -> String {
         let mut sheet = Canvas::new();
         sheet.write(format_args!(

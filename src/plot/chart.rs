@@ -8,21 +8,21 @@ use super::range::Range;
 
 pub use super::colour::{BLUE, FAINT, GREEN, GREY, INK, ORANGE, Rgb};
 
-/// Height of a chart in pixels, and free space in it at the left, right, above and below of what it shows.
+/// Height of a chart in pixels, and the margins at the left, right, top and bottom.
 const HEIGHT: f64 = 640.0;
 const LEFT: f64 = 124.0;
 const RIGHT: f64 = 28.0;
 const ABOVE: f64 = 62.0;
 const BELOW: f64 = 88.0;
-/// Sizes of a title or the name of an axis, and of other texts.
+/// Font sizes of titles and names of axes, and of other texts.
 const TITLE: f64 = 25.0;
 const TEXT: f64 = 21.0;
-/// Ticks of an axis, about.
+/// Approximate number of ticks of an axis.
 const TICKS: usize = 6;
 
 type Point = (f64, f64);
 
-/// The range that an axis shows, and its name; an axis without a name is not drawn.
+/// The range of an axis, and its name; an axis without a name is not drawn.
 pub struct Axis<'n>(pub f64, pub f64, pub &'n str);
 
 /// One chart. Points are given in the coordinates of its axes, widths and radii in pixels.
@@ -30,12 +30,12 @@ pub struct Chart {
     canvas: Canvas,
     frame: Frame,
     width: u32,
-    /// Straight lines that names keep off.
+    /// Straight lines that names avoid.
     lines: Vec<(Point, Point)>,
 }
 
 impl Chart {
-    /// An empty chart of this width in pixels.
+    /// An empty chart with this width in pixels.
     pub fn new(width: u32, title: &str, x: Axis, y: Axis) -> Self {
         let (from, to) = ((LEFT, ABOVE), (f64::from(width) - RIGHT, HEIGHT - BELOW));
         let frame = Frame { from, to, x: Range { lo: x.0, hi: x.1 }, y: Range { lo: y.0, hi: y.1 } };
@@ -53,7 +53,7 @@ impl Chart {
         Chart { canvas, frame, width, lines: vec![] }
     }
 
-    /// A chart about a centre, with as many units a pixel up as to the right; `half` is half the height that it shows.
+    /// A chart around a centre with the same scale in both directions; `half` is half the height that it shows.
     pub fn square(width: u32, title: &str, (x, x_name): (f64, &str), (y, y_name): (f64, &str), half: f64) -> Self {
         let wide = half * (f64::from(width) - LEFT - RIGHT) / (HEIGHT - ABOVE - BELOW);
         Chart::new(width, title, Axis(x - wide, x + wide, x_name), Axis(y - half, y + half, y_name))
@@ -81,14 +81,14 @@ impl Chart {
         }
     }
 
-    /// Dots.
+    /// Draws dots.
     pub fn dots(&mut self, points: &[Point], colour: Rgb, radius: f64) {
         for &p in points {
             self.canvas.dot(self.frame.place(p), radius, colour, 1.0);
         }
     }
 
-    /// The area inside an outline.
+    /// Fills the area inside an outline.
     pub fn area(&mut self, outline: &[Point], colour: Rgb, alpha: f64) {
         self.canvas.area(&self.on_page(outline), colour, alpha);
     }
@@ -104,8 +104,7 @@ impl Chart {
         self.canvas.text(words, self.frame.place(at), Font::new(TEXT, colour));
     }
 
-    /// Names of some dots of this radius, by index, beside their dots and inside the axes; a name for which there is no
-    /// place is left out.
+    /// Places names, by index, beside some dots of this radius and inside the axes; a name that does not fit is left out.
     pub fn names(&mut self, dots: &[Point], radius: f64, named: &[(usize, String)]) {
         let (from, to) = (self.frame.from, self.frame.to);
         let area = Box2 { lo: (from.0 + 4.0, from.1 + 4.0), hi: (to.0 - 4.0, to.1 - 4.0) };

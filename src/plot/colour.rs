@@ -27,13 +27,13 @@ pub(super) fn accent(component: usize) -> Rgb {
     COLOURS[component.wrapping_sub(1) % COLOURS.len()]
 }
 
-/// The colour a share `f` of the way from `a` to `b`.
+/// The colour at the fraction `f` of the way from `a` to `b`.
 pub(super) fn mix(a: Rgb, b: Rgb, f: f64) -> Rgb {
     let one = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * f).round() as u8;
     (one(a.0, b.0), one(a.1, b.1), one(a.2, b.2))
 }
 
-/// The colour of a value in \[0, 1\], from dark to light and distinct in grey (viridis without its palest end).
+/// The colour of a value in \[0, 1\], from dark to light and distinguishable in grey (viridis without its lightest end).
 pub(super) fn scale(f: f64) -> Rgb {
     const STOPS: [Rgb; 5] =
         [(0x44, 0x01, 0x54), (0x3b, 0x52, 0x8b), (0x21, 0x91, 0x8c), (0x5e, 0xc9, 0x62), (0xe3, 0xcf, 0x1a)];

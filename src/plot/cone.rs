@@ -1,5 +1,5 @@
-//! Covariances of the plane in their cone `z² > x² + y²`, with x = (σ₁₁ − σ₂₂)/2, y = σ₁₂, z = (σ₁₁ + σ₂₂)/2
-//! (paper, eq. (5)): from the side, and from above with z as the unit.
+//! Covariances of the plane in their cone `z² > x² + y²`, with x = (σ₁₁ − σ₂₂)/2, y = σ₁₂, z = (σ₁₁ + σ₂₂)/2 (paper, eq. (5)):
+//! from the side, and from above with coordinates divided by z.
 
 use super::axis::Frame;
 use super::canvas::{Canvas, Font, Point};
@@ -10,10 +10,10 @@ use super::view::see;
 use super::{cost, text};
 use std::f64::consts::TAU;
 
-/// Side of the square in which the cone is seen from above, and width of the view from the side.
+/// Side length of the square for the view from above, and width of the view from the side.
 const SIDE: f64 = cost::HEIGHT + 90.0;
 const WIDE: f64 = 760.0;
-/// If the measures lie in less than this share of the disc, that part is shown alone.
+/// If the measures lie in less than this fraction of the disc, only that part is shown.
 const ZOOM: f64 = 0.45;
 
 /// Draws both views from y downwards and returns where they end at the right and below.
@@ -31,13 +31,13 @@ pub(super) fn draw(canvas: &mut Canvas, y: f64, summary: &Summary) -> (f64, f64)
     (second + 40.0 + SIDE + 2.0 * GAP, y + SIDE + 120.0)
 }
 
-/// Coordinates of the shape, in the unit disc; none for a matrix that is 0 or not finite.
+/// Coordinates in the unit disc; `None` for a matrix that is 0 or not finite.
 fn shape([a, b, c]: Matrix2) -> Option<Point> {
     let trace = a + c;
     (trace > 0.0 && drawable(trace) && drawable(b)).then(|| ((a - c) / trace, 2.0 * b / trace))
 }
 
-/// The place in the cone, with lengths for variances: at the height √trace.
+/// Position in the cone, drawn with lengths instead of variances: the height is √trace.
 fn place([a, b, c]: Matrix2) -> Option<[f64; 3]> {
     let (x, y) = shape([a, b, c])?;
     let z = (a + c).sqrt();
@@ -86,7 +86,7 @@ fn from_above(canvas: &mut Canvas, (x0, y0): Point, summary: &Summary) {
     let (right, up) = (Range::of(own().map(|p| p.0)), Range::of(own().map(|p| p.1)));
     let reach = 0.5 * right.length().max(up.length());
     let whole = !(1e-6..=ZOOM).contains(&reach);
-    // The middle of what is shown, and half its length.
+    // The centre of the view, and half its side.
     let (middle, half) = if whole { ((0.0, 0.0), 1.12) } else { ((right.middle(), up.middle()), 1.25 * reach) };
     let (x, y) = (Range::about(middle.0, half), Range::about(middle.1, half));
     let frame = Frame { from: (x0, y0), to: (x0 + SIDE, y0 + SIDE), x, y };
@@ -121,7 +121,7 @@ fn from_above(canvas: &mut Canvas, (x0, y0): Point, summary: &Summary) {
     }
 }
 
-/// What the places at the border mean: a Gaussian on a segment, at half the angle.
+/// Small pictures at the border that show its matrices: a Gaussian on a segment, at half the angle.
 fn glyphs(canvas: &mut Canvas, on_page: &dyn Fn(Point) -> Point) {
     for k in 0..8 {
         let angle = f64::from(k) / 8.0 * TAU;
@@ -156,13 +156,13 @@ fn content(canvas: &mut Canvas, summary: &Summary, place: &dyn Fn(Matrix2) -> Op
     }
 }
 
-/// The sign of the barycentre.
+/// The mark of the barycentre.
 fn ring(canvas: &mut Canvas, at: Point) {
     canvas.dot(at, 11.0, INK, 1.0);
     canvas.dot(at, 7.0, WHITE, 1.0);
 }
 
-/// What dots and lines are.
+/// The legend of dots and lines.
 fn key(canvas: &mut Canvas, (x, y): Point, summary: &Summary) {
     let font = Font::new(24.0, GREY);
     let mut x = x;

@@ -10,13 +10,12 @@ use super::text;
 const HEADING: &str = "cost of each component alone";
 /// Height of the bars.
 pub(super) const HEIGHT: f64 = 560.0;
-/// Up to so many components, costs are written below the bars.
+/// Largest number of components whose costs are written below the bars.
 const WRITTEN: usize = 8;
-/// Height of a line of these.
+/// Height of a line of text there.
 const LINE: f64 = 30.0;
 
-/// Draws the costs from a place to the right end of the page, and returns where they end below. `drawn` components are
-/// seen above.
+/// Draws the costs from a position to the right end of the page; returns the lower end. `drawn` components are shown above.
 pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary, drawn: usize) -> f64 {
     let costs = &summary.costs;
     let heading = Font::new(34.0, INK).bold();
@@ -35,7 +34,7 @@ pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary, d
     canvas.line((x0, y1), (x1, y1), AXIS, 2);
     axis::left(canvas, range, (y, y1), x0, 5);
 
-    // The yardstick.
+    // The cost of the barycentre as the reference.
     let level = height(summary.barycentre_cost);
     canvas.dashed(&[(x0, level), (x1, level)], GREY, 2);
 
@@ -73,13 +72,13 @@ pub(super) fn draw(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary, d
     below + 70.0
 }
 
-/// Four digits or five.
+/// A cost with four or five digits.
 fn written(cost: f64) -> String {
     let step = cost / 5000.0;
     text::number(cost, if cost >= 1e-3 { step.max(1e-5) } else { step })
 }
 
-/// What the lines mean.
+/// The legend of the lines.
 fn key(canvas: &mut Canvas, (x, y): (f64, f64), summary: &Summary) {
     let font = Font::new(24.0, GREY);
     let mut x = x;

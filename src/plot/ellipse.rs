@@ -1,15 +1,15 @@
-//! Gaussians on the line and in the plane as what can be drawn.
+//! Shapes of Gaussians on the line and in the plane.
 
 use super::scene::{Panel, Shown};
 use std::f64::consts::TAU;
 
-/// Standard deviations up to which a Gaussian on the line, or in the plane, takes up room.
+/// Standard deviations up to which a Gaussian on the line, or in the plane, is counted in the limits.
 const LINE: f64 = 3.2;
 const PLANE: f64 = 2.0;
-/// Corners of the polygon that an ellipse is drawn as.
+/// Corners of the polygon that approximates an ellipse.
 const CORNERS: usize = 90;
 
-/// The ends of the part of the line on which a Gaussian is seen.
+/// The ends of the interval in which a Gaussian on the line is visible.
 pub(super) fn ends(panel: &Panel) -> Vec<f64> {
     match &panel.shown {
         Shown::Gaussian { mean, covariance } if mean.len() == 1 => {
@@ -32,7 +32,7 @@ pub(super) fn corners(panel: &Panel) -> Vec<[f64; 2]> {
     }
 }
 
-/// The ellipse at so many standard deviations, closed: the image of a circle under the root of the covariance.
+/// The closed ellipse at this number of standard deviations: the image of a circle under the root of the covariance.
 pub(super) fn edge(mean: &[f64], covariance: &[f64], deviations: f64) -> impl Iterator<Item = [f64; 2]> {
     let [a, b, c] = root([covariance[0], covariance[1], covariance[3]]);
     let (x, y) = (mean[0], mean[1]);
@@ -44,7 +44,7 @@ pub(super) fn edge(mean: &[f64], covariance: &[f64], deviations: f64) -> impl It
 
 /// The root of a positive semi-definite 2 × 2 matrix: (Σ + √det)/√(trace + 2√det).
 fn root([a, b, c]: [f64; 3]) -> [f64; 3] {
-    // By the size first: squares stay in the range of f64.
+    // Divided by the size first, so that squares stay in the range of f64.
     let size = a.abs().max(c.abs()).max(b.abs());
     if !(size > 0.0 && size.is_finite()) {
         return [0.0; 3];

@@ -1,4 +1,4 @@
-//! Names of dots, placed such that none covers another, a dot or a line.
+//! Places names beside dots so that no name covers another name, a dot or a line.
 
 use super::canvas::{Anchor, Canvas, Font, Point};
 use super::colour::AXIS;
@@ -22,7 +22,7 @@ impl Box2 {
         self.lo.0 <= other.lo.0 && self.lo.1 <= other.lo.1 && self.hi.0 >= other.hi.0 && self.hi.1 >= other.hi.1
     }
 
-    /// Whether a part of the segment lies inside.
+    /// Whether a part of the segment is inside.
     fn cut_by(&self, (from, to): (Point, Point)) -> bool {
         let (mut enter, mut leave) = (0.0f64, 1.0f64);
         for (p, d, lo, hi) in
@@ -47,25 +47,25 @@ fn cross((a, b): (Point, Point), (c, d): (Point, Point)) -> bool {
     side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
 }
 
-/// Where a name stands: its box, and the line that leads to it from its dot if it is not beside it.
+/// The place of a name: its box, and the line from its dot if it is not directly beside the dot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub area: Box2,
     pub lead: Option<(Point, Point)>,
 }
 
-/// Names placed among dots in an area.
+/// Places names among dots in an area.
 pub(super) struct Placer<'a> {
     area: Box2,
     dots: &'a [Point],
-    /// Better not covered.
+    /// Lines that names avoid.
     lines: &'a [(Point, Point)],
     /// Free space around a dot.
     radius: f64,
     placed: Vec<Place>,
 }
 
-/// Distances between a dot and its name; from the second on a line leads to it.
+/// Distances between a dot and its name; from the second on, a line connects them.
 const DISTANCES: [f64; 8] = [4.0, 20.0, 34.0, 52.0, 76.0, 108.0, 150.0, 210.0];
 
 impl<'a> Placer<'a> {
@@ -73,7 +73,7 @@ impl<'a> Placer<'a> {
         Placer { area, dots, lines, radius, placed: vec![] }
     }
 
-    /// Places each text that has a free place by its dot, the most crowded dots first.
+    /// Places each text at its dot if there is room, beginning with the most crowded dots.
     pub fn place(&mut self, texts: &[(usize, String)], size: f64) -> Vec<Option<Place>> {
         let crowd = |i: usize| {
             let near = |p: &&Point| (p.0 - self.dots[i].0).abs() < 160.0 && (p.1 - self.dots[i].1).abs() < 60.0;
@@ -94,9 +94,9 @@ impl<'a> Placer<'a> {
         places
     }
 
-    /// The places around a dot at a distance, the preferred ones first.
+    /// The candidate places around a dot at a distance, the preferred ones first.
     fn around(&self, dot: usize, (width, height): (f64, f64), level: usize) -> Vec<Place> {
-        // In sixteenths of a turn: right, left, the diagonals, above, below, then those between.
+        // In sixteenths of a turn: right, left, the diagonals, above, below, then the directions between.
         const TURNS: [u8; 16] = [0, 8, 15, 1, 7, 9, 14, 2, 6, 10, 12, 4, 13, 11, 3, 5];
         let (x, y) = self.dots[dot];
         let turns = if level == 0 { &TURNS[..12] } else { &TURNS[..] };
@@ -123,7 +123,7 @@ impl<'a> Placer<'a> {
     fn free(&self, place: &Place, dot: usize) -> bool {
         let r = self.radius;
         let around = |p: &Point| Box2 { lo: (p.0 - r, p.1 - r), hi: (p.0 + r, p.1 + r) };
-        // A line leaves its own dot, and those that all but hide it.
+        // A line starts at its own dot, so it can cross this dot and dots that nearly coincide with it.
         let own = |p: &Point| (p.0 - self.dots[dot].0).abs().max((p.1 - self.dots[dot].1).abs()) < 0.5 * r;
         let clear = |p: &Point| {
             let around = around(p);
@@ -152,12 +152,11 @@ pub(super) fn write(canvas: &mut Canvas, texts: &[(usize, String)], places: &[Op
     }
 }
 
-/// The positions moved as little as possible so that neighbours lie at least `space` apart, in `lo` to `hi`. The
-/// positions are ascending.
+/// Moves ascending positions as little as possible so that neighbours are at least `space` apart, within `lo` to `hi`.
 pub(super) fn spread(positions: &[f64], space: f64, (lo, hi): (f64, f64)) -> Vec<f64> {
     let last = positions.len().saturating_sub(1) as f64;
     let space = space.min((hi - lo) / last.max(1.0));
-    // Less k spaces, the positions must ascend: blocks of equal value, merged where they descend.
+    // After subtracting k spaces from the k-th, the positions must ascend: blocks of equal value are merged where they descend.
     let mut blocks: Vec<(f64, usize)> = vec![];
     for (k, x) in positions.iter().enumerate() {
         let mut block = (x - k as f64 * space, 1);

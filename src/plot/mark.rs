@@ -1,4 +1,4 @@
-//! The measures in the plane of the first two times, or on the axis of the only one.
+//! The measures in the plane of the first two times, or on an axis if there is only one component.
 
 use super::axis::{self, Frame};
 use super::canvas::{Anchor, Canvas, Font, Point};
@@ -8,22 +8,22 @@ use super::range::{Range, drawable};
 use super::scene::{GAP, MARGIN, Mark, Strip, WIDTH, thin};
 use super::text;
 
-/// More measures than this are named in a list.
+/// With more measures than this, names are written in a list.
 const MAX_DIRECT_NAMES: usize = 60;
-/// More are not named.
+/// With more measures than this, there are no names.
 const MAX_LISTED_NAMES: usize = 400;
-/// More are not drawn.
+/// Largest number of measures drawn.
 const DRAWN: usize = 3000;
-/// Sizes of names tried, and the length at which they are cut.
+/// Font sizes tried for names, and the length at which names are cut.
 const SIZES: [f64; 3] = [24.0, 21.0, 18.0];
 const MAX_NAME_LENGTH: f64 = 16.0;
-/// Height of the plane, and free space at its left and below for numbers and titles.
+/// Height of the plane, and margins at the left and bottom for numbers and titles.
 const PLANE: f64 = 1150.0;
 const LEFT: f64 = 130.0;
 const BELOW: f64 = 96.0;
 const RADIUS: f64 = 7.0;
 
-/// Draws the measures from y downwards and returns where they end.
+/// Draws the measures from y downwards and returns the lower end.
 pub(super) fn draw(canvas: &mut Canvas, y: f64, strips: &[Strip], marks: &[Mark]) -> f64 {
     let plane = strips.len() > 1 && marks.iter().all(|m| m.t2.is_some());
     let finite = |m: &&Mark| drawable(m.t1) && (!plane || m.t2.is_some_and(drawable));
@@ -59,7 +59,7 @@ fn font(strip: &Strip) -> Font {
     Font::new(28.0, accent(strip.component))
 }
 
-/// The name of a mark as it is shown.
+/// The displayed name of a mark.
 fn name(mark: &Mark, size: f64) -> String {
     text::fit(mark.name.trim(), size, MAX_NAME_LENGTH * size)
 }
@@ -104,8 +104,8 @@ fn draw_dots(canvas: &mut Canvas, dots: &[Point]) {
     }
 }
 
-/// Writes the names beside the dots, or numbers instead of those that have no place. Returns the numbered ones, and
-/// whether there was a place for the number.
+/// Writes the names beside the dots, or numbers where a name does not fit. Returns the numbered names, and whether the number
+/// could be placed.
 fn name_dots(
     canvas: &mut Canvas,
     area: Box2,
@@ -143,7 +143,7 @@ fn name_dots(
     numbered.into_iter().zip(places.iter().map(Option::is_some)).collect()
 }
 
-/// Writes pairs of a short text and a name in columns from y downwards; returns where they end.
+/// Writes pairs of a short text and a name in columns from y downwards; returns the lower end.
 fn list(canvas: &mut Canvas, y: f64, entries: &[(String, String)]) -> f64 {
     const SIZE: f64 = 22.0;
     const LINE: f64 = 31.0;
@@ -178,7 +178,7 @@ fn draw_axis(canvas: &mut Canvas, y: f64, strip: &Strip, marks: &[&Mark]) -> f64
         draw_flags(canvas, y, &xs, &names(size), size)
     } else if sorted.len() <= MAX_DIRECT_NAMES {
         let names = names(size);
-        // The names stand on their ends, side by side; lines lead to them.
+        // The names are vertical, side by side; lines connect them to the dots.
         let bottom = y + longest + 8.0;
         let axis = bottom + 90.0;
         for ((&x, to), name) in xs.iter().zip(spread(&xs, 1.28 * size, (x0, x1))).zip(&names) {
@@ -199,8 +199,8 @@ fn draw_axis(canvas: &mut Canvas, y: f64, strip: &Strip, marks: &[&Mark]) -> f64
     list(canvas, foot + BELOW, &listed.iter().map(entry).collect::<Vec<_>>())
 }
 
-/// Writes few names right of poles that stand on the dots, each pole higher than those that its name would cover.
-/// Returns where the dots are.
+/// Writes a few names to the right of poles on the dots. A pole is higher than the poles that its name would cover. Returns the y
+/// coordinate of the dots.
 fn draw_flags(canvas: &mut Canvas, y: f64, xs: &[f64], names: &[String], size: f64) -> f64 {
     let mut rows = vec![0usize; xs.len()];
     for i in (0..xs.len()).rev() {

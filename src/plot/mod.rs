@@ -1,5 +1,5 @@
-//! The picture of a fit: how each component moves a cloud of points or a Gaussian, and where the measures lie. `chart`
-//! draws the figures of the examples on the same canvas, with the same axes.
+//! The picture of a fit: how each component moves a cloud of points or a Gaussian, and the positions of the measures. `chart`
+//! draws the figures of the examples on the same canvas with the same axes.
 
 mod axis;
 mod canvas;
@@ -24,24 +24,24 @@ use scene::{GAP, MARGIN, WIDTH};
 
 pub use scene::{Curve, Mark, Matrix2, Panel, Shown, Strip, Summary};
 
-/// The picture of a fit as SVG text: a strip of panels for each component, all with the same limits and an equal
-/// aspect, and below them the measures in the plane of the first two times, or on the axis of the only one.
+/// The picture of a fit as SVG text: a strip of panels for each component, all with the same limits and equal aspect, and below
+/// them the measures in the plane of the first two times, or on an axis if there is one component.
 ///
-/// Points on the line are drawn as a density, points in the plane as such, points in space seen from the front right
-/// with the third coordinate up. A fourth coordinate is shown as colour; of more than four the first three are drawn.
-/// Gaussians are drawn as densities on the line and as ellipses in the plane. Points and marks that are not finite are
-/// left out. The same input gives the same text.
+/// Points on the line are drawn as a density, points in the plane as dots, points in space as seen from the front right with the
+/// third coordinate upwards. A fourth coordinate is shown as colour; of more than four, the first three are drawn. Gaussians are
+/// drawn as densities on the line and as ellipses in the plane. Points and marks that are not finite are left out. The same input
+/// gives the same text.
 ///
 /// # Errors
 ///
-/// No strip, a strip without panels, a dimension of 0, points that it does not divide, or a Gaussian that does not have
-/// it, or has more than two.
+/// There is no strip, a strip has no panels, the dimension is 0 or does not divide the number of coordinates, or a Gaussian has
+/// another dimension or more than two.
 pub fn picture(title: &str, dim: usize, strips: &[Strip], marks: &[Mark]) -> Result<String> {
     page(title, dim, strips, marks, None)
 }
 
-/// The picture of a fit to Gaussians: between the strips and the measures, the cost of each component beside that of
-/// tangent PCA, and in the plane the covariances in their cone, seen from the side and from above.
+/// The picture of a fit to Gaussians. Between the strips and the measures it shows the cost of each component beside that of
+/// tangent PCA and, in the plane, the covariances in their cone, from the side and from above.
 ///
 /// # Errors
 ///

@@ -8,19 +8,19 @@ use super::scene::{GAP, MARGIN, Panel, Shown, Strip, WIDTH, thin};
 use super::view::{Limits, Seen, axes, see};
 use super::{ellipse, text};
 
-/// Points drawn in a panel, and in all panels: this keeps the file below a megabyte.
+/// Largest number of points in a panel, and in all panels: this keeps the file below a megabyte.
 const POINTS: usize = 512;
 const ALL_POINTS: usize = 14 * POINTS;
-/// Panels side by side.
+/// Largest number of panels side by side.
 const COLUMNS: usize = 10;
-/// Free space between panels, and at their left where they have axes with numbers.
+/// Space between panels, and to their left if they have numbered axes.
 const BETWEEN: f64 = 18.0;
 const NUMBERS: f64 = 70.0;
 /// Height below a panel for the numbers of its axis, and for its time.
 const TICKS: f64 = 34.0;
 const TIME: f64 = 46.0;
 
-/// Where a panel lies: its upper left, width and height.
+/// The rectangle of a panel: upper left corner, width and height.
 #[derive(Clone, Copy)]
 struct Cell {
     x: f64,
@@ -29,7 +29,7 @@ struct Cell {
     height: f64,
 }
 
-/// Draws the strips from y downwards and returns where they end.
+/// Draws the strips from y downwards and returns the lower end.
 pub(super) fn draw(canvas: &mut Canvas, mut y: f64, dim: usize, strips: &[Strip]) -> f64 {
     let widest = strips.iter().map(|s| s.panels.len()).max().unwrap_or(1);
     let columns = widest.clamp(5, COLUMNS);
@@ -41,7 +41,7 @@ pub(super) fn draw(canvas: &mut Canvas, mut y: f64, dim: usize, strips: &[Strip]
     let common = Painter::new(dim, strips, width, most);
 
     for strip in strips {
-        // Ellipses of later components may be much smaller; every strip has its own axes.
+        // Ellipses of later components can be much smaller, so every strip has separate axes.
         let own = (gaussian && dim == 2).then(|| Painter::new(dim, std::slice::from_ref(strip), width, most));
         let painter = own.as_ref().unwrap_or(&common);
         let colour = accent(strip.component);
@@ -68,7 +68,7 @@ pub(super) fn draw(canvas: &mut Canvas, mut y: f64, dim: usize, strips: &[Strip]
     y + GAP + room
 }
 
-/// What all panels share.
+/// Settings common to all panels.
 struct Painter {
     dim: usize,
     height: f64,
@@ -128,7 +128,7 @@ impl Painter {
         axis::below(canvas, range, (cell.x, cell.x + cell.width), bottom, if first { 3 } else { 0 });
     }
 
-    /// Points in the plane or in space.
+    /// Draws points in the plane or in space.
     fn scatter(&self, canvas: &mut Canvas, cell: Cell, panel: &Panel, component: usize, first: bool) {
         let [right, up, near] = self.limits.seen;
         let zoom = (cell.width / right.length()).min(cell.height / up.length());
@@ -141,7 +141,7 @@ impl Painter {
         let place = |s: Seen| frame.place((s[0], s[1]));
         if self.dim == 2 {
             frame.outline(canvas, FAINT);
-            // One number alone tells no scale.
+            // A single number does not show the scale.
             let count = |range: Range| if range.ticks(3).0.len() > 1 { 3 } else { 4 };
             frame.below(canvas, if first { count(frame.x) } else { 0 });
             if first {
@@ -177,7 +177,7 @@ impl Painter {
         }
     }
 
-    /// What the panels show, in one line.
+    /// Describes the panels in one line.
     fn caption(&self, canvas: &mut Canvas, y: f64, most: usize, strips: &[Strip]) {
         let font = Font::new(24.0, GREY);
         let mut x = MARGIN;
@@ -218,7 +218,7 @@ impl Painter {
     }
 }
 
-/// The three directions as small arrows; returns where they end.
+/// Draws the three directions as small arrows; returns the right end.
 fn triad(canvas: &mut Canvas, (x, y): (f64, f64), font: Font) -> f64 {
     let [right, up, _] = axes();
     let origin = (x + 20.0, y);
@@ -230,10 +230,10 @@ fn triad(canvas: &mut Canvas, (x, y): (f64, f64), font: Font) -> f64 {
     x + 90.0
 }
 
-/// Places at which a density is drawn.
+/// Number of positions at which a density is drawn.
 const BINS: usize = 150;
 
-/// Silverman's width of a Gaussian kernel for points on the line, halved because clouds are often many-peaked.
+/// Silverman's width of a Gaussian kernel for points on the line, halved because clouds often have several peaks.
 fn kernel(points: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = points.iter().copied().filter(|&x| drawable(x)).collect();
     sorted.sort_by(f64::total_cmp);
@@ -245,7 +245,7 @@ fn kernel(points: &[f64]) -> Option<f64> {
     Some(0.45 * spread * (n as f64).powf(-0.2))
 }
 
-/// The density in each of the bins of the interval, that of points smoothed, up to a factor.
+/// The density in each bin of the interval, up to a factor; points are smoothed.
 fn density(panel: &Panel, range: Range, kernel: f64) -> Vec<f64> {
     let points = match &panel.shown {
         Shown::Points(points) => points,

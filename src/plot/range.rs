@@ -1,9 +1,9 @@
-//! An interval of numbers, its ticks and its place on the page.
+//! An interval of numbers, its ticks and its position on the page.
 
 /// Numbers beyond this are not drawn: their differences and squares stay finite below it.
 const MAX_DRAWABLE: f64 = 1e150;
 
-/// Whether a number has a place on the page.
+/// Whether a number can be drawn.
 pub(super) fn drawable(x: f64) -> bool {
     x.abs() <= MAX_DRAWABLE
 }
@@ -16,7 +16,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// The smallest that holds all drawable numbers; made longer if they are (all but) equal, \[0, 1\] without any.
+    /// The smallest interval that contains all drawable numbers; longer if they are (nearly) equal, \[0, 1\] if there are none.
     pub fn of(numbers: impl IntoIterator<Item = f64>) -> Self {
         let (lo, hi) = numbers
             .into_iter()
@@ -45,23 +45,23 @@ impl Range {
         0.5 * (self.lo + self.hi)
     }
 
-    /// Longer by a share of its length at each end.
+    /// Extended at each end by a fraction of its length.
     pub fn padded(self, share: f64) -> Self {
         let pad = share * self.length();
         Range { lo: self.lo - pad, hi: self.hi + pad }
     }
 
-    /// How far along the interval x lies: 0 to 1 inside.
+    /// The position of x along the interval: 0 to 1 inside.
     pub fn along(self, x: f64) -> f64 {
         (x - self.lo) / self.length()
     }
 
-    /// The same, at least 0 and at most 1.
+    /// The same, clamped to 0 and 1.
     pub fn share(self, x: f64) -> f64 {
         self.along(x).clamp(0.0, 1.0)
     }
 
-    /// About `wanted` round numbers in it, and their distance.
+    /// About `wanted` round numbers in the interval, and their distance.
     pub fn ticks(self, wanted: usize) -> (Vec<f64>, f64) {
         let rough = self.length() / wanted as f64;
         let power = 10f64.powf(rough.log10().floor());

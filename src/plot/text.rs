@@ -1,6 +1,6 @@
-//! Texts: their width, their length, and numbers as texts.
+//! Widths and cutting of texts, and formatting of numbers.
 
-/// An estimate, rather too large, of the width in pixels of a text in a sans-serif font.
+/// An estimate of the width in pixels of a text in a sans-serif font; rather too large than too small.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '|' | '!' | '\'' | ' ' => 0.34,
@@ -14,7 +14,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// The text, cut with an ellipsis to at most `room` pixels.
+/// The text, shortened with an ellipsis to at most `room` pixels.
 pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
     let text = clean(text);
     if width(&text, size) <= room {
@@ -39,7 +39,7 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// A number to the decimals that tell multiples of `step` apart.
+/// A number with as many decimals as distinguish multiples of `step`.
 pub(super) fn number(x: f64, step: f64) -> String {
     let step = if step.is_normal() { step.abs() } else { x.abs().max(f64::MIN_POSITIVE) / 100.0 };
     let place = (step.log10() + 1e-9).floor();
@@ -52,13 +52,13 @@ pub(super) fn number(x: f64, step: f64) -> String {
     if text.parse() == Ok(0.0) { "0".into() } else { text.replace('-', "−") }
 }
 
-/// A share as a percentage.
+/// A fraction as a percentage.
 pub(super) fn percent(share: f64) -> String {
     let p = 100.0 * share;
     format!("{} %", fixed(p, usize::from(p.abs() < 9.95)))
 }
 
-/// A share and its standard error as percentages with equally many decimals: as many as show one significant digit of an
+/// A fraction and its standard error as percentages with the same number of decimals: enough to show one significant digit of an
 /// error below 1 %, at most three; none for larger errors.
 pub(super) fn percent_with_error(share: f64, error: f64) -> String {
     const MAX_DECIMALS: usize = 3;
@@ -69,7 +69,7 @@ pub(super) fn percent_with_error(share: f64, error: f64) -> String {
     format!("{} ± {} %", fixed(p, decimals), fixed(e, decimals))
 }
 
-/// A number to so many decimals, without a sign if that is 0.
+/// A number with this number of decimals, without a sign if all digits are 0.
 fn fixed(x: f64, decimals: usize) -> String {
     let text = format!("{x:.decimals$}");
     if text.parse() == Ok(0.0) { text.replace('-', "") } else { text.replace('-', "−") }

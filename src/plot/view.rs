@@ -1,11 +1,11 @@
-//! How points of a dimension are seen: their place on the page and how near they are.
+//! The projection of points to the page: position and depth.
 
 use super::ellipse;
 use super::range::Range;
 use super::range::drawable;
 use super::scene::Strip;
 
-/// Place to the right and up, and nearness.
+/// Position to the right and upwards, and nearness.
 pub(super) type Seen = [f64; 3];
 
 /// Direction of the viewer: degrees from the x-axis towards y, and above the xy-plane.
@@ -18,7 +18,7 @@ pub(super) fn axes() -> [[f64; 3]; 3] {
     [[-sa, ca, 0.0], [-se * ca, -se * sa, ce], [ce * ca, ce * sa, se]]
 }
 
-/// A point of at least two coordinates as it is seen; none if it is not finite.
+/// The projection of a point with at least two coordinates; `None` if it is not finite.
 pub(super) fn see(point: &[f64]) -> Option<Seen> {
     if !point.iter().take(4).all(|&x| drawable(x)) {
         return None;
@@ -33,14 +33,14 @@ pub(super) fn see(point: &[f64]) -> Option<Seen> {
 /// The limits that all panels share.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// To the right, up, and nearness.
+    /// Ranges to the right, upwards, and of nearness.
     pub seen: [Range; 3],
-    /// Of the fourth coordinate.
+    /// Range of the fourth coordinate.
     pub fourth: Range,
 }
 
 impl Limits {
-    /// Of points of at least two coordinates.
+    /// Limits for points with at least two coordinates.
     pub fn of(dim: usize, strips: &[Strip]) -> Self {
         let panels = || strips.iter().flat_map(|s| &s.panels);
         let points = || panels().flat_map(|p| p.points().chunks_exact(dim));

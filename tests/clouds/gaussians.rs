@@ -1,4 +1,4 @@
-//! Gaussian families whose components are known exactly: the cost of the fitted geodesic, by closed forms.
+//! Gaussian families whose components are known exactly: compares the cost of the fitted geodesic with closed forms.
 
 use crate::common::clouds::{correlation, measure, normals, slope, stream};
 use wgpca::OutsideInterval;
@@ -18,7 +18,7 @@ fn line(points: &[[f64; 2]]) -> (f64, Vec<f64>) {
     (smallest, centred.iter().map(|p| p[0] * angle.cos() + p[1] * angle.sin()).collect())
 }
 
-/// Points u + t v of the first component, as (u, v): the samples of two of its times tell them.
+/// Points u + t v of the first component, as (u, v), from samples at two of its times.
 fn motion(model: &Model<f32>, n: usize) -> (Vec<f64>, Vec<f64>) {
     let times = &model.components[0].times;
     let low = times.iter().fold(f64::INFINITY, |a, &t| a.min(t));
@@ -32,7 +32,7 @@ fn motion(model: &Model<f32>, n: usize) -> (Vec<f64>, Vec<f64>) {
     (u, v)
 }
 
-/// `Σ_i min_t W₂²(μ(t), ν_i)` against the optimum, and the times against the exact scores.
+/// Compares `Σ_i min_t W₂²(μ(t), ν_i)` with the optimum, and the times with the exact scores.
 fn check(model: &Model<f32>, cost: f64, exact: f64, times: &[f64], scores: &[f64]) {
     let c = &model.components[0];
     let agreement = [correlation(times, scores).abs(), correlation(&c.times, scores).abs()];
@@ -49,7 +49,7 @@ fn check(model: &Model<f32>, cost: f64, exact: f64, times: &[f64], scores: &[f64
 /// ∫ z over the k-th of n cells of equal mass of the standard normal law: φ(z_{k−1}) − φ(z_k) with Φ(z_k) = k/n.
 fn cells(n: usize) -> Vec<f64> {
     let density = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
-    // Φ by Simpson's rule on a fine grid, inverted by a line in each of its cells.
+    // Φ by Simpson's rule on a fine grid, inverted by linear interpolation in each cell.
     let (h, mut z, mut mass) = (1.0 / 1024.0, -8.0, 0.0);
     let mut ends = vec![0.0];
     for k in 1..n {
@@ -69,7 +69,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// Gaussians N(m, s²) on the line: W₂² is the square of the distance of (m, s), so that GPCA is PCA of (m, s).
+/// Gaussians N(m, s²) on the line: W₂ is the Euclidean distance of (m, s), so GPCA is PCA of (m, s).
 #[test]
 fn line_of_gaussians() {
     gaussians_on_the_line(0);
@@ -92,7 +92,7 @@ fn gaussians_on_the_line(seed: u64) {
     let model: Model<f32> = fit(&measures, &Settings { seed, ..Settings::fast() }, &Pool::new(2).unwrap()).unwrap();
     let interval = model.components[0].interval;
 
-    // Inside the interval the order of the points never changes, so that one sort makes h(t) = W₂² a parabola:
+    // In the interval the order of the points does not change, so that after one sort h(t) = W₂² is a parabola:
     // h = mean (u + tv)² − 2 Σ_k (u + tv)_k ∫_k Q + m² + s², with ∫_k Q = m/n + s ∫_k z over the k-th cell.
     let n = 100_000;
     let (u, v) = motion(&model, n);
@@ -132,7 +132,7 @@ fn bures(m: [f64; 2], c: [f64; 3], [a, b]: [f64; 2]) -> f64 {
     m[0] * m[0] + m[1] * m[1] + c[0] + c[2] + a * a + b * b - 2.0 * root
 }
 
-/// N(0, diag(a², b²)) on a 5 × 5 grid of (a, b): the matrices commute, so that GPCA is linear PCA of (a, b).
+/// N(0, diag(a², b²)) on a 5 × 5 grid of (a, b): the matrices commute, so GPCA is linear PCA of (a, b).
 #[test]
 fn grid_of_diagonal_gaussians() {
     diagonal_gaussians(0);
@@ -151,7 +151,7 @@ fn diagonal_gaussians(seed: u64) {
     let measures: Vec<Measure> = laws.iter().enumerate().map(sample).collect();
     let model: Model<f32> = fit(&measures, &Settings { seed, ..Settings::fast() }, &Pool::new(2).unwrap()).unwrap();
 
-    // The moments of u + tv are those of (u, v) put together; a fine grid over the interval, then thirds.
+    // The moments of u + tv follow from those of (u, v); a fine grid over the interval, then ternary search.
     let (u, v) = motion(&model, 50_000);
     let at = |t: f64| moments(&u.iter().zip(&v).map(|(u, v)| u + t * v).collect::<Vec<_>>());
     let ((m0, c0), (m1, c1), (_, c2)) = (at(0.0), at(1.0), at(-1.0));

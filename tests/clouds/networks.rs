@@ -1,4 +1,4 @@
-//! The hand-derived derivatives of the networks (D1–D4) against JAX's automatic ones, and by identities.
+//! Compares the hand-derived derivatives of the networks (D1–D4) with automatic derivatives by JAX, and with identities.
 
 use crate::common::{cast, widen};
 use crate::common::{floats, golden, relative_error};
@@ -12,7 +12,7 @@ fn shape(case: &Value) -> Mlp {
     Mlp::new(sizes[0], &sizes[1..sizes.len() - 1], sizes[sizes.len() - 1], activation).unwrap()
 }
 
-/// Cases without residual terms; those are tested with the geodesic that has them.
+/// Cases without residual terms; residual terms are tested with the geodesic that has them.
 fn cases(kind: &str) -> Vec<Value> {
     let all = golden("mlp.json");
     let wanted = |c: &&Value| c["kind"] == kind && c["residual"] == false;
@@ -81,7 +81,7 @@ fn potentials<T: Real>(tolerance: f64) {
             let v = floats(&eigen["vector"]);
             let at = widen(&u[row * d..(row + 1) * d]);
             let (mut gradient, mut du) = (vec![T::ZERO; parameters.len()], vec![0.0; d]);
-            // A factor of −2 must come out as a factor of −2.
+            // A factor of −2 must scale the result by −2.
             let lambda = jets.eigenvalue_gradient(&mlp, &parameters, (&at, &v), -2.0, &mut gradient, &mut du);
             assert!((lambda - eigen["value"].as_f64().unwrap()).abs() < tolerance * lambda.abs().max(1.0));
             let halved: Vec<f64> = widen(&gradient).iter().map(|g| -0.5 * g).collect();
@@ -104,7 +104,8 @@ fn potentials_against_jax() {
     potentials::<f32>(5e-5);
 }
 
-/// ⟨a, H b⟩ = ⟨H a, b⟩, H b = (D2) b, and the adjoint identity ⟨J ȧ, b⟩ = ⟨ȧ, Jᵀ b⟩ of a map, at awkward widths.
+/// ⟨a, H b⟩ = ⟨H a, b⟩, H b = (D2) b, and the adjoint identity ⟨J ȧ, b⟩ = ⟨ȧ, Jᵀ b⟩ of a map, at widths that are not multiples of
+/// a vector length.
 #[test]
 fn symmetry_and_adjoint_identities() {
     let wave = |n: usize, phase: f64| -> Vec<f64> { (0..n).map(|k| (k as f64 * 0.7 + phase).sin()).collect() };

@@ -1,4 +1,4 @@
-//! Measures sampled along known geodesics are put back where they were.
+//! Measures sampled along known geodesics: a fit finds their times.
 
 use crate::common::clouds::{correlation, measure, normals, slope, stream};
 use wgpca::Evaluation;
@@ -94,7 +94,7 @@ impl Base {
         x.chunks_exact(self.d).map(dot).sum::<f64>() / 20_000.0
     }
 
-    /// Fresh samples of the law at time t of the geodesic of p.
+    /// New samples of the law at time t of the geodesic of p.
     fn along(&self, p: &Potential, t: f64, stream: &mut Stream, n: usize) -> Measure {
         let x = self.sample(stream, n);
         let points = x.chunks_exact(self.d).flat_map(|x| {
@@ -105,7 +105,7 @@ impl Base {
     }
 }
 
-/// `fast` at half its price: 200 steps for 500, and a tangent start of 256 points and 300 steps for 512 and 500.
+/// `fast` at half its cost: 200 steps instead of 500, and a tangent start with 256 points and 300 steps instead of 512 and 500.
 fn quick() -> Settings {
     Settings { steps: [200, 200], tangent: Tangent { points: 256, rounds: 3, regression: 300 }, ..Settings::fast() }
 }
@@ -116,7 +116,7 @@ fn train(measures: &[Measure], settings: &Settings) -> Model<f32> {
 
 /// 15 measures at random times on [−1, 1].
 struct Planted {
-    /// L² norm of the velocity: what turns times into arc lengths.
+    /// L² norm of the velocity, which converts times to arc lengths.
     speed: f64,
     times: Vec<f64>,
     training: Vec<Measure>,
@@ -144,7 +144,7 @@ impl Planted {
         assert!(r > 0.99, "correlation {r}");
         let length = slope(&c.times, &self.times).abs() / self.speed;
         assert!((length - 1.0).abs() < 0.05, "a time unit is {length} arc lengths");
-        // What is left, as a share of the variation.
+        // The share of the variation that is not explained.
         let e = Pool::new(2).unwrap().run(|| model.evaluate(&self.fresh)).unwrap();
         let share = |e: &Evaluation| (e.components[0].explained.unwrap(), e.components[0].explained_se.unwrap());
         let shares = [(c.costs.explained.unwrap(), c.costs.explained_se.unwrap()), share(&e)];
@@ -153,12 +153,12 @@ impl Planted {
         assert!((c.costs.explained.unwrap() - (1.0 - c.costs.cost / c.costs.variation)).abs() < 1e-12);
         assert!((share(&e).0 - (1.0 - e.components[0].cost / e.variation)).abs() < 1e-12);
         assert_eq!((e.points, e.weighted, e.unconverged), ((512, 512), 0, 0));
-        // With few points there is more noise, and the share stays.
+        // With few points the noise is larger, but the share is the same.
         let few = Pool::new(2).unwrap().run(|| model.evaluate_with(&self.fresh, 128)).unwrap();
         assert!(few.noise_floor > 1.5 * e.noise_floor && few.variation > few.components[0].cost);
         assert!((share(&few).0 - share(&e).0).abs() < 0.05, "{:?}", share(&few));
         assert!(c.report.warnings.is_empty(), "{:?}", c.report.warnings);
-        // So it does where the measures have few: halves are compared, on all sides alike.
+        // The same holds if the measures have few points: halves are compared, on all sides in the same way.
         let d = model.dim();
         let small: Vec<Measure> =
             self.fresh.iter().map(|m| measure(m.name(), m.points()[..256 * d].to_vec(), d)).collect();
@@ -179,14 +179,15 @@ fn geodesic_in_space() {
     Planted::new(3, 2).check(&quick());
 }
 
-/// Residual networks find the direction by themselves; with a higher rate and 300 steps.
+/// Residual networks find the direction without a tangent start, with a higher rate and 300 steps.
 #[test]
 fn geodesic_from_a_random_start() {
     let settings = Settings { starts: vec![Start::Random], rate: 2e-3, steps: [300, 300], ..quick() };
     Planted::new(2, 1).check(&settings);
 }
 
-/// `best` with 40 steps for 2000 and 200 steps of regression for 500: both starts are tried, the cheaper one is kept.
+/// `best` with 40 steps instead of 2000 and 200 steps of regression instead of 500: both starts are tried, the cheaper one is
+/// kept.
 #[test]
 fn best_preset_keeps_the_cheaper_start() {
     let best = Settings::best();
@@ -200,7 +201,7 @@ fn best_preset_keeps_the_cheaper_start() {
     assert!(correlation(&c.times, &planted.times).abs() > 0.99);
 }
 
-/// Two geodesics through one measure, with velocities orthogonal in L²; the measures lie on one or the other.
+/// Two geodesics through one measure, with velocities orthogonal in L²; each measure is on one of them.
 #[test]
 fn two_orthogonal_geodesics() {
     two_geodesics(0);
@@ -209,7 +210,7 @@ fn two_orthogonal_geodesics() {
 fn two_geodesics(seed: u64) {
     let (d, mut s) = (2, stream(seed, 0));
     let (base, p, q) = (Base::random(&mut s, d), Potential::random(&mut s, d), Potential::random(&mut s, d));
-    // ∇q loses its part along ∇p and gets 0.6 of its norm.
+    // The part of ∇q along ∇p is removed, and the rest is scaled to 0.6 of the norm of ∇p.
     let pp = base.inner(&p, &p);
     let q = q.plus(-base.inner(&p, &q) / pp, &p);
     let c = 0.6 * (pp / base.inner(&q, &q)).sqrt();
@@ -235,7 +236,8 @@ fn two_geodesics(seed: u64) {
     assert!(lengths.iter().all(|l| (l - 1.0).abs() < 0.05), "lengths {lengths:?}");
     assert!(orthogonality < 1e-2 && intersection < 1e-2, "O {orthogonality}, I {intersection}");
     assert!(one.report.orthogonality.is_none() && one.report.intersection.is_none() && one.meeting.is_none());
-    // They meet where the two families cross: at time 0 of both, on the first component at that of the second family.
+    // They meet where the two families cross: at time 0 of both, which on the first component is the mean time of the second
+    // family.
     let crossing = two.times[..10].iter().sum::<f64>() / 10.0;
     let (on_first, on_second) = two.meeting.unwrap();
     let gap = [on_first - one.times[10..].iter().sum::<f64>() / 8.0, on_second - crossing];

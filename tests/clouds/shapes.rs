@@ -1,5 +1,6 @@
-//! Real shapes, trained on half of the points of every cloud and evaluated on the other half, against what the study of
-//! convergence reached. The clouds do not belong to the repository; without them the test says that it skips.
+//! Real shapes, trained on half of the points of every cloud and evaluated on the other half. The bounds are the costs reached in
+//! an earlier experiment on convergence. The clouds are not part of the repository; without them the test prints that it is
+//! skipped.
 
 use std::path::PathBuf;
 use wgpca::Evaluation;
@@ -26,11 +27,11 @@ fn halves(name: &str) -> Option<[Vec<Measure>; 2]> {
     Some([half(0), half(1)])
 }
 
-/// Points on either side, and steps of the search from the time of the projection.
+/// Points on each side, and steps of the search from the time of the projection.
 const POINTS: usize = 512;
 const STEPS: usize = 4;
 
-/// `Σ_i min_t S_ε(μ_k(t), ν_i)` between fresh samples, with the noise of sampling in it: as in the study.
+/// `Σ_i min_t S_ε(μ_k(t), ν_i)` between new samples, including the noise of sampling, as for the bounds.
 fn cost(model: &Model<f32>, k: usize, test: &[Measure]) -> f64 {
     let mut solver = DivergenceSolver::new(&Sinkhorn::default()).unwrap();
     let projections = model.transform(test).unwrap();
@@ -50,7 +51,7 @@ fn cost(model: &Model<f32>, k: usize, test: &[Measure]) -> f64 {
                 .collect();
             Points::uniform(&x, d).unwrap()
         };
-        // Points move along straight lines: two times tell the velocity.
+        // Points move along straight lines, so two times determine the velocity.
         let span = 0.1 * (high.min(1.0) - low.max(-1.0));
         let base = row[k].time.clamp(low.max(-1.0), high.min(1.0) - span);
         let (a, b) = (at(base), at(base + span));
@@ -76,7 +77,7 @@ fn held_out(settings: &Settings, [train, test]: &[Vec<Measure>; 2]) -> (Model<f3
     (model, costs, evaluation)
 }
 
-/// Costs of both components at default settings, not above `bounds` nor above the tangent start.
+/// Asserts that costs of both components at default settings are not above `bounds`, nor above the tangent start.
 fn check(name: &str, bounds: &[f64]) {
     let Some(halves) = halves(name) else { return };
     let settings = Settings { components: 2, ..Settings::fast() };
@@ -96,7 +97,7 @@ fn check(name: &str, bounds: &[f64]) {
                 && c.costs.explained.unwrap() > 2.0 * c.costs.explained_se.unwrap()
                 && c.report.unconverged < 0.01
         );
-        // Other points of the same measures: nearly the share of those that were fitted.
+        // The explained share of other points of the same measures is nearly that of the fitted points.
         assert!((held_out.explained.unwrap() - c.costs.explained.unwrap()).abs() < 0.1);
     }
     let (together, alone) = (evaluation.components[1].together.unwrap(), evaluation.components[0].explained.unwrap());

@@ -1,5 +1,5 @@
-//! Costs and explained shares against families whose truth is known in closed form, and where there is nothing to find.
-//! The large version is the example `shares`.
+//! Compares costs and explained shares with families for which they are known in closed form, and tests families without
+//! variation. The large version is the example `shares`.
 
 use crate::common::affine::World;
 use crate::common::clouds::{measure, normals, stream};
@@ -7,7 +7,7 @@ use wgpca::Evaluation;
 use wgpca::clouds::{Settings, fit};
 use wgpca::{Measure, Pool};
 
-/// Fresh clouds and fresh draws in each round.
+/// Evaluations, each with new clouds and new draws.
 fn rounds(world: &World, rounds: u32, size: usize, points: usize) -> Vec<Evaluation> {
     let pool = Pool::new(2).unwrap();
     let one = |r: u32| {
@@ -17,7 +17,7 @@ fn rounds(world: &World, rounds: u32, size: usize, points: usize) -> Vec<Evaluat
     (0..rounds).map(one).collect()
 }
 
-/// Shares have the right mean, and ± 2 standard errors hold them as often as they should.
+/// Shares have the right mean, and ± 2 standard errors contain the true share as often as they should.
 fn covered(d: usize, n: usize, shares: [f64; 2], size: usize, points: usize, often: u32) {
     let world = World::new(d, n, 0.6, shares, &mut stream(30, (100 * d + n) as u32));
     let (truth, (variation, costs)) = (world.shares(), world.truth());
@@ -40,7 +40,7 @@ fn covered(d: usize, n: usize, shares: [f64; 2], size: usize, points: usize, oft
         let sd = (values.iter().map(|v| (v.0 - mean).powi(2)).sum::<f64>() / (rounds - 1.0)).sqrt();
         let inside = values.iter().filter(|v| (v.0 - truth).abs() <= 2.0 * v.1).count() as f64 / rounds;
         println!("d {d} n {n}: truth {truth:.3}, mean {mean:.3}, sd {sd:.3}, inside {inside:.2}");
-        // Samples of few points shrink differences of shape a little.
+        // Small samples reduce differences of shape a little.
         assert!((mean - truth).abs() < 4.0 * sd / rounds.sqrt() + 0.05 * truth, "mean {mean}, truth {truth}");
         assert!(inside >= 0.8, "± 2 standard errors hold {truth} in {inside} of the rounds");
     }
@@ -53,11 +53,11 @@ fn shares_on_the_line() {
 
 #[test]
 fn shares_in_space() {
-    // Samples of few points would shrink the scales, which tell these measures apart.
+    // Small samples would reduce the scales, in which these measures differ.
     covered(3, 12, [0.5, 0.1], 384, 192, 20);
 }
 
-/// The same law sampled again and again has no variation, and hardly ever a share.
+/// Repeated samples of the same law have no variation, and hardly ever a share.
 #[test]
 fn clouds_of_one_law_have_no_share() {
     let world = World::new(2, 3, 0.5, [0.6, 0.2], &mut stream(32, 0)).alike(6);
@@ -73,7 +73,8 @@ fn clouds_of_one_law_have_no_share() {
     }
 }
 
-/// N(0, diag((1 + 0.3 i)², 1)): one geodesic, so that all is explained; what the fit owes to its points is optimism.
+/// N(0, diag((1 + 0.3 i)², 1)): one geodesic, so everything is explained; anything beyond that is optimism, because the fit has
+/// adapted to its points.
 fn six(size: usize) -> Vec<Measure> {
     let cloud = |i: u32| {
         let points = normals(&mut stream(33, i), 2 * size);
@@ -92,7 +93,7 @@ fn a_whole_share_is_no_more_than_whole_and_one_repeated_point_changes_nothing() 
     assert!(share - 2.0 * se <= 1.0 && share > 0.9 && se < 0.1);
     assert!(c.costs.cost.abs() < 4.0 * c.costs.cost_se && c.costs.variation > 10.0 * c.costs.variation_se);
     assert_eq!((c.costs.points, c.costs.weighted, c.costs.together), ((300, 300), 0, c.costs.explained));
-    // A time is known as well as the mean of the points along its direction, at least.
+    // The error of a time is at least that of the mean of the points along its direction.
     assert!(c.time_se.iter().all(|se| se.is_some_and(|se| se > 0.005 && se < 0.3)), "{:?}", c.time_se);
 
     let twice = |m: &Measure| measure(m.name(), [m.points(), &m.points()[..2]].concat(), 2);
@@ -104,7 +105,7 @@ fn a_whole_share_is_no_more_than_whole_and_one_repeated_point_changes_nothing() 
     close(plain.variation, other.variation, plain.variation_se);
     close(a.cost, b.cost, a.cost_se);
     close(a.explained.unwrap(), b.explained.unwrap(), a.explained_se.unwrap());
-    // Another seed, other draws.
+    // Another seed gives other draws.
     let mut reseeded = model.clone();
     reseeded.seed = 1;
     let third = pool.run(|| reseeded.evaluate_with(&measures, 512)).unwrap();
@@ -128,7 +129,8 @@ fn equal_clouds_have_no_share_after_a_fit() {
     assert!(c.costs.cost.abs() < 4.0 * c.costs.cost_se && c.costs.noise_floor > 0.0);
 }
 
-/// Where weights count the measure is what is meant: no error of times, all points asked for, draws by weight.
+/// If the weights of points count, the measure itself is meant instead of a sample: times have no errors, all requested points
+/// are used, and draws are by weight.
 #[test]
 fn weighted_measures_are_drawn_with_replacement() {
     let world = World::new(2, 6, 0.5, [0.7, 0.2], &mut stream(35, 0));

@@ -1,5 +1,5 @@
-//! Stopping: by a token, in every phase; and going on from there.
-//! Bounds on times are generous: they tell stopping from not stopping, and measure nothing.
+//! Stopping a fit with a token, in every phase, and continuing it.
+//! Bounds on times are generous: they only distinguish stopping from not stopping.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ fn settings() -> Settings {
     }
 }
 
-/// Sets the token after a while.
+/// Sets the token after this time.
 fn after(wait: Duration, cancel: &Cancel) -> thread::JoinHandle<()> {
     let cancel = cancel.clone();
     thread::spawn(move || {
@@ -40,7 +40,7 @@ fn after(wait: Duration, cancel: &Cancel) -> thread::JoinHandle<()> {
     })
 }
 
-/// Stopped at moments that nobody chose, saved and resumed or gone on with: the same model to the last bit.
+/// Stopped at arbitrary moments, then saved and resumed or continued directly: the same model to the last bit.
 #[cfg(feature = "io")]
 #[test]
 fn a_fit_stopped_at_any_moment_goes_on_to_the_same_model() {
@@ -51,7 +51,7 @@ fn a_fit_stopped_at_any_moment_goes_on_to_the_same_model() {
     loop {
         let cancel = Cancel::new();
         fit.cancel_by(&cancel);
-        // Longer and longer, so that it ends on any machine.
+        // The waits become longer, so that the fit ends on any machine.
         let share = (stops as f64 * 0.618).fract();
         let watch = after(Duration::from_micros((share * longest) as u64), &cancel);
         longest *= 1.2;
@@ -79,7 +79,7 @@ fn a_fit_stopped_at_any_moment_goes_on_to_the_same_model() {
     assert_eq!(fit.model().unwrap(), whole);
 }
 
-/// A solve that would take seconds.
+/// A solve that takes seconds if it is not stopped.
 #[test]
 fn a_long_solve_ends_within_an_iteration() {
     let value = |k: usize| 10.0 * (k as f64 * 0.618).fract();

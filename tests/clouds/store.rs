@@ -1,4 +1,4 @@
-//! Model files and checkpoints: the same bits come back, foreign files are refused, a resumed fit is the same fit.
+//! Model files and checkpoints: numbers keep their bits, foreign files are refused, a resumed fit is the same fit.
 
 use serde_json::Value;
 use std::fs;
@@ -118,7 +118,7 @@ fn metadata_is_what_the_page_on_model_files_says() {
     }
 }
 
-/// What could not be read, or means nothing, does not replace a good model; the message says what it is.
+/// A model that could not be read, or has meaningless numbers, does not replace a good one; the message says what is wrong.
 #[test]
 fn a_bad_model_is_not_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn a_bad_model_is_not_written() {
         assert_eq!(fs::read(&path).unwrap(), bytes);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
-    // Infinities that mean something come back.
+    // Meaningful infinities are saved and read.
     let mut open = good;
     open.components[0].interval = (f64::NEG_INFINITY, f64::INFINITY);
     open.components[0].report.starts[1].1 = f64::INFINITY;
@@ -183,7 +183,7 @@ fn a_bad_model_is_not_written() {
         assert!(text.contains("it is not written") && text.contains(what), "{what}: {text}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
-    // A number that is text in JSON has no place for NaN in a list.
+    // A number stored as text in JSON cannot be NaN in a list.
     let mut bad = good;
     bad.spectrum[0] = f64::NAN;
     let text = bad.save(&path).unwrap_err().to_string();
@@ -191,7 +191,7 @@ fn a_bad_model_is_not_written() {
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
-/// Where measures came from is their owner's to say; a checkpoint keeps it.
+/// The caller says where measures came from; a checkpoint stores it.
 #[test]
 fn a_checkpoint_carries_a_note() {
     let directory = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ fn a_saved_model_of_gaussians_is_the_same_model() {
         again.save(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
-    // One direction of change: an interval with an infinite end comes back.
+    // One direction of change: an interval with an infinite end is saved and read.
     let line = Gaussians::new(vec![1.0, 4.0, 9.0], 1).unwrap();
     let model = gaussian::fit(&line, &Default::default(), &Pool::new(1).unwrap()).unwrap();
     assert!(model.components[0].interval.0.is_infinite() || model.components[0].interval.1.is_infinite());
@@ -333,7 +333,7 @@ fn kinds_of_models_are_told_apart() {
     assert!(text.contains("it holds a checkpoint, not a model"), "{text}");
 }
 
-/// The handle is the model in it: the same bytes, the same numbers, in the precision of the fit.
+/// The handle gives the same bytes and the same numbers as the model in it, in the precision of the fit.
 #[test]
 fn a_handle_is_the_model_in_it() {
     fn check<T: wgpca::Real>(own: &Model<T>, handle: wgpca::Model) {
@@ -370,7 +370,7 @@ fn a_handle_is_the_model_in_it() {
     assert!(wgpca::Model::from_bytes(b"no model").is_err());
 }
 
-/// Whatever happens to a file, reading it, and using what could be read, ends in a result or an error of one line.
+/// For any damage of a file, reading it and using the result ends in a result or an error of one line.
 #[test]
 fn damaged_models_of_gaussians_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -439,7 +439,7 @@ fn damaged_models_of_gaussians_are_refused() {
     assert!(usable > 30, "{usable}");
 }
 
-/// Saved after every single piece of work and resumed from each of a few: bit for bit the uninterrupted fit.
+/// Saved after every piece of work and resumed from some of these checkpoints: bit for bit the uninterrupted fit.
 #[test]
 fn a_resumed_fit_is_the_uninterrupted_fit() {
     let data = measures();
@@ -483,7 +483,7 @@ fn a_checkpoint_knows_its_measures() {
     assert!(matches!(Fit::<f32>::resume(&data, &nowhere), Err(Error::Io { .. })));
 }
 
-/// Models that the version of format 1.0 wrote, and what it printed of them: times and residuals of a cloud of twelve points, a sample.
+/// Models written by the version with format 1.0, with its output: times and residuals of a cloud of twelve points, a sample.
 #[test]
 fn models_of_format_1_0_are_read() {
     let file = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clouds/format_1_0").join(name);
@@ -511,7 +511,7 @@ fn models_of_format_1_0_are_read() {
     ];
     let drawn = model.sample(1, 0.1, 3, OutsideInterval::Error, &mut Stream::new(0, [0; 3])).unwrap();
     assert!(drawn.iter().zip(sample).all(|(a, b)| (a - b).abs() < 1e-5), "{drawn:?}");
-    // It is written anew as it was read.
+    // It is written again as it was read.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("again.safetensors");
     model.save(&path).unwrap();

@@ -1,5 +1,5 @@
-//! Models that nobody fitted: φ = m + Lx and f = ½uᵀSu + b·u with diagonal L and S, written as a file of the documented
-//! layout and read. Their laws are N(m + t(Sm + b), (L(I + tS))²), so that everything is known in closed form.
+//! Models made without a fit: φ = m + Lx and f = ½uᵀSu + b·u with diagonal L and S, written as a file with the documented layout
+//! and read. Their laws are N(m + t(Sm + b), (L(I + tS))²), so everything is known in closed form.
 
 use wgpca::Measure;
 use wgpca::clouds::Model;
@@ -20,8 +20,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 impl World {
-    /// n measures whose squared coordinates along two directions and beside them have, as a rule, these shares of a
-    /// variation of `spread`² a measure.
+    /// n measures whose squared coordinates along two directions and orthogonal to them have, on average, these shares of a
+    /// variation of `spread`² per measure.
     pub fn new(d: usize, n: usize, spread: f64, shares: [f64; 2], stream: &mut Stream) -> Self {
         let mut directions: Vec<Vec<f64>> = vec![];
         while directions.len() < 2 {
@@ -36,7 +36,7 @@ impl World {
         let rest = ((1.0 - shares[0] - shares[1]) / (2 * d - 2).max(1) as f64).max(0.0);
         let law = |_| loop {
             let mut z: Vec<f64> = (0..2 * d).map(|_| spread * rest.sqrt() * stream.normal()).collect();
-            // Every scale stays positive, on the lines too.
+            // Every scale stays positive, also on the lines.
             let mut sound = true;
             for (e, share) in directions.iter().zip(shares) {
                 let time = spread * share.sqrt() * stream.normal();
@@ -72,7 +72,7 @@ impl World {
         (variation, [0, 1].map(|k| squares - self.times(k).iter().map(|t| t * t).sum::<f64>()))
     }
 
-    /// The same lines, and n measures that do not differ.
+    /// The same lines, and n identical measures.
     pub fn alike(mut self, n: usize) -> Self {
         self.laws = vec![[vec![0.0; self.d], vec![1.0; self.d]].concat(); n];
         self
@@ -95,7 +95,7 @@ impl World {
         self.laws.iter().enumerate().map(cloud).collect()
     }
 
-    /// The model whose components are the lines. Lines end where a scale is 0.
+    /// The model whose components are the lines. A line ends where a scale is 0.
     pub fn model(&self, seed: u64) -> Model<f32> {
         let d = self.d;
         let components: Vec<String> = (0..self.directions.len()).map(|k| self.component(k)).collect();
@@ -110,7 +110,7 @@ impl World {
             components.join(","),
             names.join(",")
         );
-        // A hidden layer of one neuron that does nothing; then m = 0 and L = 1, or S and b.
+        // A hidden layer of one neuron with zero weights; then m = 0 and L = 1, or S and b.
         let mut arrays: Vec<(String, Vec<f64>)> = vec![("barycentre".into(), vec![0.0; d])];
         let diagonal =
             |s: &[f64]| (0..d * d).map(|k| if k % (d + 1) == 0 { s[k / d] } else { 0.0 }).collect::<Vec<_>>();
@@ -148,7 +148,7 @@ impl World {
         let fold = |f: fn(f64, f64) -> f64| times.iter().copied().reduce(f).unwrap();
         let span = (fold(f64::min), fold(f64::max));
         let list = |v: &[f64]| format!("{v:?}");
-        // An infinite end is text.
+        // An infinite end is stored as text.
         let number = |v: f64| if v.is_finite() { v.to_string() } else { format!("\"{v}\"") };
         let (low, high) = (number(low), number(high));
         let shape =

@@ -1,4 +1,4 @@
-//! The command line, called and judged.
+//! Runs the command line and checks its output.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -11,19 +11,19 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Exit code 0; standard output.
+/// Asserts exit code 0; returns standard output.
 pub fn run(arguments: &[&str], directory: &Path) -> String {
     let output = wgpca(arguments, directory);
     assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
     text(&output.stdout)
 }
 
-/// Exit code 2, one line on standard error that holds each of the parts, nothing on standard output.
+/// Asserts exit code 2, nothing on standard output, and one line on standard error that contains each of the parts.
 pub fn refused(arguments: &[&str], directory: &Path, parts: &[&str]) {
     let output = wgpca(arguments, directory);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-    // One line says what is wrong; lines before it say how the input was read.
+    // One line says what is wrong; lines before it can say how the input was read.
     let wrong = |line: &&str| line.starts_with("wgpca: ") && !line.starts_with("wgpca: warning: ");
     assert_eq!(stderr.trim_end().lines().filter(wrong).count(), 1, "{stderr}");
     assert!(stderr.trim_end().lines().last().is_some_and(|line| wrong(&line)), "{stderr}");

@@ -1,10 +1,10 @@
-//! Clouds of known laws, and how recovered times compare with the true ones. Each test uses some of it.
+//! Clouds of known laws, and comparisons of times with the true ones. Each test uses a part of it.
 #![allow(dead_code)]
 
 use wgpca::Measure;
 use wgpca::rng::Stream;
 
-/// A stream of the tests' own.
+/// A stream for tests.
 pub fn stream(seed: u64, index: u32) -> Stream {
     Stream::new(seed, [0xC10D, index, 0])
 }
@@ -14,7 +14,7 @@ pub fn normals(stream: &mut Stream, n: usize) -> Vec<f64> {
     (0..n).map(|_| stream.normal()).collect()
 }
 
-/// A measure of equal weights.
+/// A measure with equal weights.
 pub fn measure(name: impl Into<String>, points: Vec<f64>, dim: usize) -> Measure {
     Measure::uniform(name, points, dim).unwrap()
 }

@@ -1,5 +1,4 @@
-//! Devices as a user of the library and of the command line meets them: listed, opened, refused with a remedy; and the
-//! CPU engine beside them.
+//! Devices in the library and the command line: listed, opened, refused with a remedy; the CPU engine stays usable.
 
 use wgpca::cuda::CudaDevice;
 use wgpca::ot::{Points, Sinkhorn, divergence};
@@ -13,7 +12,8 @@ fn problem<T>(result: Result<T>) -> String {
     }
 }
 
-/// Each fault is said, with what to do; the CPU goes on in the same process, and so does the device when all is well.
+/// Each fault is reported with a remedy. Afterwards the CPU works in the same process, and so does the device once the fault is
+/// gone.
 #[test]
 fn the_cpu_goes_on_without_a_device() {
     let emulator = session(Order::Forward);
@@ -43,7 +43,7 @@ fn the_cpu_goes_on_without_a_device() {
     assert_eq!(device.gpu(), &CudaDevice::list().unwrap()[0]);
 }
 
-/// A device may be used and dropped on any thread.
+/// A device can be used and dropped on any thread.
 #[test]
 fn a_device_travels_between_threads() {
     let _emulator = session(Order::Forward);
@@ -91,7 +91,7 @@ mod command_line {
         assert_eq!(object["problem"], Value::Null);
     }
 
-    /// On the machine as it is, which may have a driver or none.
+    /// On the real machine, which possibly has a driver.
     #[test]
     fn without_a_device_the_reason_is_given() {
         let object = json(false);

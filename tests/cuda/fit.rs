@@ -20,7 +20,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Three small clouds, and a checkpoint of a fit of them that has not begun, small enough for an emulator.
+/// Three small clouds, and a checkpoint of a fit to them that has not begun, small enough for the emulator.
 fn prepare(at: &Path) {
     let mut measures = vec![];
     for (name, s) in [("a", 0.5f64), ("b", 1.0), ("c", 1.5)] {
@@ -73,7 +73,7 @@ fn commands_on_a_gpu_and_without_one() {
         assert!((a / b - 1.0).abs() < 1e-2, "{a}, on the CPU {b}");
     }
 
-    // A machine with a GPU of its own takes that one.
+    // cuda:7, because plain `cuda` would find a real GPU on a machine that has one.
     let none = fit(&["--device", "cuda:7"], at);
     assert_eq!(none.status.code(), Some(2));
     assert!(said(&none).contains("cuda:7: there is no such GPU"), "{}", said(&none));

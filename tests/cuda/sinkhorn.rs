@@ -51,7 +51,7 @@ fn the_device_that_was_asked_for() {
     let most = cpu.points().iter().fold(0.0f64, |a, v| a.max(v.abs()));
     assert!(cpu.points().iter().zip(gpu.points()).all(|(a, b)| (a - b).abs() < 1e-4 * most));
 
-    // Small clouds stay on the CPU, and --quiet means it.
+    // Small clouds stay on the CPU, and --quiet suppresses the remark.
     let auto = wgpca(&[], at, true);
     assert!(said(&auto).contains("device: cpu (fewer than"), "{}", said(&auto));
     assert_eq!(said(&wgpca(&["--quiet"], at, true)), "");

@@ -1,4 +1,4 @@
-//! What the paper says about Gaussians, and where it errs: the claims that the examples print.
+//! The paper's statements on Gaussians and their errors: the statements that the examples print.
 
 #[allow(dead_code)]
 #[path = "../../examples/common/quantiles.rs"]
@@ -23,7 +23,7 @@ fn model(set: &Gaussians, components: usize) -> Model {
     fit(set, &Settings { components, ..Settings::default() }, &Pool::new(1).unwrap()).unwrap()
 }
 
-/// Least squares residuals of the two lines of linear PCA in the plane, the better first.
+/// Least squares residuals of the two lines of linear PCA in the plane, the smaller first.
 fn linear_pca(points: &[(f64, f64)]) -> [f64; 2] {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
@@ -41,7 +41,7 @@ fn max_apart(a: &[f64], b: &[f64]) -> f64 {
 
 #[test]
 fn equal_orientations_are_linear_pca_in_the_deviations() {
-    // The grid, and points about a slanted line, both also turned.
+    // The grid, and points around a slanted line, both also rotated.
     let mut stream = Stream::new(3, [0; 3]);
     let slanted: Vec<_> = (0..30)
         .map(|_| {
@@ -72,7 +72,7 @@ fn distortion_is_the_exact_ratio_and_the_papers_to_its_order() {
             let exact = distortion(r, theta);
             assert!((ratio / exact - 1.0).abs() < 1e-11, "r {r}, theta {theta}: {ratio}, exact {exact}");
             assert!(exact >= 1.0 / (1.0 + r * r) - 1e-12 && exact <= 1.0 + 1e-12);
-            // What the paper leaves out is of order r⁴.
+            // The terms that the paper omits are of order r⁴.
             if r == 0.01 {
                 let s = theta.sin().powi(2);
                 let next = (exact - distortion_approximated(r, theta)) / r.powi(4);
@@ -80,16 +80,16 @@ fn distortion_is_the_exact_ratio_and_the_papers_to_its_order() {
             }
         }
     }
-    // Near the border it is no approximation (erratum 4): 0.362 for 0.610.
+    // Near the border it is not an approximation (erratum 4): 0.362 instead of 0.610.
     assert!((distortion(0.8, 0.05) - 0.610).abs() < 1e-3 && (distortion_approximated(0.8, 0.05) - 0.362).abs() < 1e-3);
-    // Half a turn is the same matrix, so the angle must not be 0 modulo π, not 2π.
+    // Half a turn gives the same matrix, so the condition on the angle must be modulo π, not 2π.
     let (a, b) = (covariance(1.8, 0.2, 0.0), covariance(1.8, 0.2, PI));
     assert!(bures_distance(&a, &b, 2).unwrap() < 1e-15);
 }
 
 #[test]
 fn distance_from_the_axis_of_the_cone() {
-    // Printed: ((a − b)/(a + b))² = (x² + y²)/z², which is 0.25 for 0.64 at a = 3, b = 1 (erratum 3).
+    // Printed: ((a − b)/(a + b))² = (x² + y²)/z², which is 0.25 instead of 0.64 at a = 3, b = 1 (erratum 3).
     for (a, b) in [(3.0, 1.0), (1.5, 1.4), (1.0, 0.01)] {
         let [x, y, z] = cone(&covariance(a, b, 0.3));
         let r: f64 = (a - b) / (a + b);
@@ -130,7 +130,7 @@ fn the_printed_map_of_tangent_pca_is_the_inverse_of_the_right_one() {
     assert!(max_apart(&product(&product(&printed, &centre), &printed), &sigma) > 1.0);
     assert!(max_apart(&monge_map(&sigma, &centre, 2).unwrap(), &printed) < 1e-14);
     assert!(max_apart(&monge_map(&centre, &sigma, 2).unwrap(), &right) < 1e-14);
-    // (T − I)S + S(T − I) is the logarithm, and as long as the distance, with the right one alone.
+    // Only with the right map is (T − I)S + S(T − I) the logarithm, with the length of the distance.
     let distance = bures_distance(&centre, &sigma, 2).unwrap();
     for (map, fits) in [(right, true), (printed, false)] {
         let k: Matrix = std::array::from_fn(|p| map[p] - if p % 3 == 0 { 1.0 } else { 0.0 });
@@ -144,7 +144,7 @@ fn the_printed_map_of_tangent_pca_is_the_inverse_of_the_right_one() {
 
 #[test]
 fn the_geodesic_of_commuting_matrices_is_straight_in_the_deviations() {
-    // Printed with the indices exchanged (erratum 2): its time 0 is diag(4, 9), not diag(a₁², b₁²) = diag(4, 1).
+    // Printed with the indices exchanged (erratum 2): its matrix at time 0 is diag(4, 9) instead of diag(a₁², b₁²) = diag(4, 1).
     let (a1, b1, a2, b2) = (2.0, 1.0, 3.0, 0.5);
     for angle in [0.0, 1.1] {
         let (start, end) = (covariance(a1, b1, angle), covariance(a2, b2, angle));
@@ -160,14 +160,14 @@ fn the_geodesic_of_commuting_matrices_is_straight_in_the_deviations() {
 
 #[test]
 fn circles_have_the_barycentre_that_the_paper_says_only_if_they_are_closed() {
-    // An odd number of matrices too.
+    // Also for an odd number of matrices.
     for n in [8, 9] {
         let closed: Vec<_> = (0..n).map(|i| covariance(1.7, 0.4, PI * i as f64 / n as f64)).collect();
         let found = barycentre(&gaussians(&closed).unwrap()).unwrap().covariance;
         let exact = (2.1f64 / 2.0).powi(2);
         assert!(max_apart(&found, &[exact, 0.0, 0.0, exact]) < 1e-12, "{found:?}");
     }
-    // The open one of the experiment: erratum 9.
+    // The open circle of the experiment: erratum 9.
     let open = barycentre(&gaussians(&circle(0.8)).unwrap()).unwrap().covariance;
     assert!(max_apart(&open, &[0.869, 0.0, 0.0, 1.137]) < 1e-3, "{open:?}");
 }
@@ -219,7 +219,7 @@ fn univariate_components_are_those_of_quantile_functions() {
             assert!((normal.cost(&linear, &functions) / c.costs.cost - 1.0).abs() < 1e-10);
             assert!((normal.dot(&linear.along, &line.along).abs() - 1.0).abs() < 1e-10);
         }
-        // No line of other measures beside it is better.
+        // No nearby line of other measures is better.
         let mut stream = Stream::new(1, [0; 3]);
         let mut tried = 0;
         for k in 0..600 {
@@ -247,7 +247,7 @@ fn curvature_is_never_negative() {
             let v = entry(&|i, j| c[i * d + j] + c[j * d + i]);
             let curvature = sectional_curvature(&sigma, &u, &v, d).unwrap();
             assert!(curvature >= 0.0, "d {d}: {curvature}");
-            // Diagonal directions at a diagonal matrix span a flat plane.
+            // Diagonal directions at a diagonal matrix span a plane of curvature 0.
             let diagonal = |f: &[f64]| entry(&|i, j| if i == j { f[i] } else { 0.0 });
             let flat: Vec<f64> = a[..d].iter().map(|x| x * x + 0.01).collect();
             let flat = sectional_curvature(&diagonal(&flat), &diagonal(&b[..d]), &diagonal(&c[..d]), d).unwrap();

@@ -1,4 +1,4 @@
-//! The command line as users and scripts see it: exit codes, the JSON and CSV contracts, errors, Ctrl-C.
+//! The command line for users and scripts: exit codes, the JSON and CSV formats, errors, Ctrl-C.
 
 use crate::common::cli::{refused, run, text, wgpca};
 use serde_json::Value;
@@ -42,7 +42,7 @@ fn sinkhorn_prints_the_contract() {
     let expected = ["divergence", "ot_xy", "ot_xx", "ot_yy", "epsilon", "iterations", "marginal_error", "status"]
         .map(String::from);
     assert_eq!(keys, expected.iter().collect::<Vec<_>>());
-    // O1: (1 + 181) / 2
+    // The exact transport cost of these clouds is (1 + 181) / 2.
     assert!((value["divergence"].as_f64().unwrap() - 91.0).abs() < 1e-8);
     assert_eq!(value["epsilon"], 1e-3);
     assert_eq!(value["status"], "converged");
@@ -53,7 +53,7 @@ fn sinkhorn_prints_the_contract() {
     assert!(run(&["sinkhorn", "x.csv", "y.csv"], at).contains("converged"));
 }
 
-/// O13: not converged is said in the status and in the exit code, and numbers come all the same.
+/// If a solve does not converge, the status and the exit code say so, and the numbers are printed nevertheless.
 #[test]
 fn sinkhorn_says_when_it_did_not_converge() {
     let directory = tempfile::tempdir().unwrap();
@@ -101,7 +101,7 @@ fn a_fit_and_everything_after_it() {
         assert!(ends.len() == 2 && ends.iter().all(|e| e.is_number() || e.is_null()));
         assert_eq!(c["status"], "completed");
     }
-    // The clouds lie 1 apart. (The last may sit on an end of the interval after so short a fit.)
+    // The clouds are 1 apart. (After such a short fit, the last can be at an end of the interval.)
     let times: Vec<f64> = components[0]["times"].as_array().unwrap().iter().map(|t| t.as_f64().unwrap()).collect();
     assert!(((times[3] - times[0]).abs() - 3.0).abs() < 0.3, "{times:?}");
 
@@ -126,7 +126,7 @@ fn a_fit_and_everything_after_it() {
     }
     assert_eq!(run(&["transform", "m.safetensors", "clouds/c3.csv"], at).lines().nth(1), rows.get(4).copied());
 
-    // How far the solves go may be asked for; what does not converge says what helps.
+    // The limits of the solves can be set; if a solve does not converge, a message says what helps.
     let hurried = wgpca(&["transform", "m.safetensors", "clouds", "--max-iterations", "1", "--tolerance", "1e-6"], at);
     assert_eq!(hurried.status.code(), Some(3));
     assert!(text(&hurried.stderr).contains("--max-iterations"), "{}", text(&hurried.stderr));
@@ -150,7 +150,7 @@ fn a_fit_and_everything_after_it() {
     assert_eq!(fs::read_to_string(at.join("s.csv")).unwrap(), csv);
     refused(&["sample", "m.safetensors", "--time", &time, "-o", "m.safetensors"], at, &["m.safetensors", ".npy"]);
 
-    // Far away: the nearest time is an end of the interval, and that is said.
+    // Far away: the nearest time is an end of the interval, and a message says so.
     fs::write(at.join("far.csv"), "1000,0\n1001,1\n").unwrap();
     let far = wgpca(&["transform", "m.safetensors", "far.csv"], at);
     assert!(text(&far.stderr).contains("1 of 1 measures project to an end of the interval of component 1"));
@@ -167,14 +167,14 @@ fn a_fit_and_everything_after_it() {
     assert_eq!(evaluate("0"), run(&["evaluate", "m.safetensors", "clouds"], at));
     assert_ne!(evaluate("0"), evaluate("1"));
 
-    // A time outside the interval is an error unless clamping is asked for.
+    // A time outside the interval is an error unless clamping is requested.
     refused(&["sample", "m.safetensors", "--time", "1e9"], at, &["1000000000", "interval", "clamp"]);
     run(&["sample", "m.safetensors", "--time", "1e9", "--points", "2", "--clamp"], at);
     refused(&["sample", "m.safetensors", "--time", "0", "--component", "3"], at, &["component 3", "has 2"]);
-    // A model in another space.
+    // A measure of another dimension than the model.
     fs::write(at.join("line.csv"), "1\n2\n").unwrap();
     refused(&["transform", "m.safetensors", "line.csv"], at, &["line", "1 coordinates", "2 dimensions"]);
-    // The same command makes the same files, whatever the number of threads.
+    // The same command writes the same files, for any number of threads.
     let first = (fs::read(at.join("m.safetensors")).unwrap(), fs::read(at.join("m.svg")).unwrap());
     let mut one = fit(&["--quiet"]);
     let place = one.iter().position(|a| *a == "--threads").unwrap();
@@ -187,7 +187,7 @@ fn a_fit_and_everything_after_it() {
 fn bad_input_is_one_line_and_leaves_nothing() {
     let directory = clouds();
     let at = directory.path();
-    // Outputs that would destroy something.
+    // Outputs that would overwrite something.
     refused(&["fit", "clouds", "-o", "x.svg"], at, &["x.svg", "picture"]);
     refused(&["fit", "clouds/c0.csv", "clouds/c1.csv", "-o", "clouds/c1.csv"], at, &["c1.csv", "input"]);
     let left = || {
@@ -238,7 +238,8 @@ fn help_shows_an_example_of_each_command() {
     assert_eq!(wgpca(&["frobnicate"], at).status.code(), Some(2));
 }
 
-/// Ctrl-C: the step is dropped, the state before it saved, the way on shown; resumed, the fit makes the same model.
+/// Ctrl-C: the step is discarded, the state before it is saved, the command to resume is printed; resumed, the fit makes the same
+/// model.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_fit_goes_on_as_if_never_stopped() {
@@ -257,7 +258,7 @@ fn an_interrupted_fit_goes_on_as_if_never_stopped() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    // Stop it in the middle of the first component.
+    // Stop it during the first component.
     lines.by_ref().map(Result::unwrap).find(|l| l.contains("\"step\":11")).expect("a step");
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
@@ -270,12 +271,12 @@ fn an_interrupted_fit_goes_on_as_if_never_stopped() {
 
     run(&["fit", "clouds", "-o", "m.safetensors", "--resume", "m.checkpoint"], at);
     assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
-    // The checkpoint's settings count; others beside it are a mistake.
+    // The settings of the checkpoint are used; others given with it are an error.
     let both = ["fit", "clouds", "-o", "m.safetensors", "--resume", "m.checkpoint", "--steps", "5"];
     refused(&both, at, &["m.checkpoint", "steps (there [30,30], here [5,5])"]);
 }
 
-/// A reader that goes away ends the program quietly.
+/// If the reader of standard output closes it, the program ends without an error message.
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_no_panic() {

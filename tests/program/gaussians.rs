@@ -84,7 +84,7 @@ fn a_fit_and_everything_after_it() {
         let starts = c["starts"].as_array().unwrap();
         assert!(!starts.is_empty() && starts.iter().all(|s| s["cost"].is_number() && s["start"].is_string()));
         assert!(starts.iter().all(|s| s["evaluations"].is_number() && s["status"].is_string()));
-        // One side of the interval ends where an axis is 0, the other does not: null.
+        // One end of the interval is where an axis is 0, the other is infinite: null.
         let ends = c["interval"].as_array().unwrap();
         assert_eq!((ends.len(), ends.iter().filter(|e| e.is_null()).count()), (2, 1));
         assert!(c["a"].as_array().unwrap().len() == 2 && c["x"][1].as_array().unwrap().len() == 2);
@@ -117,7 +117,7 @@ fn a_fit_and_everything_after_it() {
     let people = run(&["info", "m.safetensors"], at);
     assert!(people.contains("25 centred Gaussians in R^2") && people.contains("tangent PCA"), "{people}");
 
-    // Times and residuals of the training measures, bit for bit those of the fit.
+    // Times and residuals of the training measures have the same bits as those of the fit.
     let csv = run(&["transform", "m.safetensors", "grid.npy"], at);
     let rows: Vec<&str> = csv.lines().collect();
     assert_eq!((rows[0], rows.len()), ("name,t1,residual1,t2,residual2", 26));
@@ -146,7 +146,7 @@ fn a_fit_and_everything_after_it() {
     let drawn = &wgpca::io::read_file(&at.join("s.npy"), &Default::default()).unwrap()[0];
     assert_eq!((drawn.len(), drawn.dim()), (20000, 2));
     let moment = |j: usize, k: usize| drawn.points().chunks_exact(2).map(|p| p[j] * p[k]).sum::<f64>() / 20000.0;
-    // The first measure lies on the line b = mean of b.
+    // The first measure is on the line b = mean of b.
     let expected = [axes[0][0].powi(2), middle(1).powi(2)];
     assert!((moment(0, 0) - expected[0]).abs() < 0.04 && (moment(1, 1) - expected[1]).abs() < 0.06);
     assert!(moment(0, 1).abs() < 0.04);
@@ -154,13 +154,13 @@ fn a_fit_and_everything_after_it() {
     run(&["sample", "m.safetensors", "--time", "1e9", "--points", "2", "--clamp"], at);
     refused(&["sample", "m.safetensors", "--time", "0", "--component", "3"], at, &["component 3", "has 2"]);
 
-    // The same command makes the same files, whatever the number of threads.
+    // The same command writes the same files, for any number of threads.
     let first = (fs::read(at.join("m.safetensors")).unwrap(), svg);
     run(&[&fit[..], &["--threads", "1", "--quiet"]].concat(), at);
     assert_eq!((fs::read(at.join("m.safetensors")).unwrap(), fs::read_to_string(at.join("m.svg")).unwrap()), first);
 }
 
-/// Means, weights and names beside the covariances, in every form; W₂² = |m₁ − m₂|² + BW².
+/// Means, weights and names given with the covariances, in every form; W₂² = |m₁ − m₂|² + BW².
 #[test]
 fn means_weights_and_names() {
     let directory = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ fn means_weights_and_names() {
     fs::write(at.join("n.txt"), "first\nsecond, of three\n\nthird\n").unwrap();
     let fit = |more: &[&str]| json(&[&["gaussian", "c.npy", "-o", "g.safetensors", "--json"], more].concat(), at);
     let done = fit(&["--means", "m.npy", "--measure-weights", "w.txt", "--names", "n.txt"]);
-    // (0, 1), (1, 2), (2, 3) lie on a line: nothing is left over, and times are its arc length.
+    // (0, 1), (1, 2), (2, 3) are on a line: residuals are 0, and times are its arc length.
     let c = &done["components"][0];
     close(&c["cost"], 0.0, 1e-20);
     let times: Vec<f64> = c["times"].as_array().unwrap().iter().map(|t| t.as_f64().unwrap()).collect();
@@ -191,7 +191,7 @@ fn means_weights_and_names() {
     let svg = fs::read_to_string(at.join("g.svg")).unwrap();
     assert!(svg.contains("Densities") && !svg.contains("cone"));
 
-    // Faults name the file, the place and the remedy.
+    // Errors name the file, the place and the remedy.
     npy(&at.join("m2.npy"), &[2, 1], &[0.0, 1.0]);
     npy(&at.join("nan.npy"), &[3, 1], &[0.0, 1.0, f64::NAN]);
     fs::write(at.join("w2.txt"), "1\n-1\n1\n").unwrap();
@@ -208,7 +208,7 @@ fn means_weights_and_names() {
     assert!(!at.join("x.safetensors").exists());
 }
 
-/// Clouds, by their means and covariances.
+/// Clouds, described by their means and covariances.
 #[test]
 fn from_samples() {
     let directory = tempfile::tempdir().unwrap();
@@ -230,14 +230,14 @@ fn from_samples() {
     assert_eq!((&centred["measures"][1], &centred["centred"]), (&"c1".into(), &true.into()));
     close(&centred["barycentre"]["covariance"][0][0], 4.0, 1e-13);
     run(&["transform", "g.safetensors", "clouds", "--from-samples", "--centred"], at);
-    // A model of centred Gaussians knows no means.
+    // A model of centred Gaussians has no means.
     refused(&["transform", "g.safetensors", "clouds", "--from-samples"], at, &["means", "leave them out"]);
     refused(&["gaussian", "clouds", "-o", "x.safetensors"], at, &["clouds", "one file", "--from-samples"]);
     refused(&["gaussian", "clouds/c0.csv", "-o", "x.safetensors"], at, &["c0.csv", ".npy", "--from-samples"]);
     let two = ["gaussian", "clouds/c0.csv", "clouds/c1.csv", "-o", "x.safetensors"];
     refused(&two, at, &["c1.csv", "one file", "--from-samples"]);
     refused(&["gaussian", "clouds", "-o", "x.safetensors", "--surface", "9"], at, &["surface", "--from-samples"]);
-    // Faults of the measures as a whole, too, name the files.
+    // Errors of the set of measures name the files too.
     let one = ["gaussian", "clouds/c0.csv", "-o", "x.safetensors", "--from-samples"];
     refused(&one, at, &["clouds/c0.csv, measures: ", "at least two"]);
     for name in ["p.csv", "q.csv"] {
@@ -247,7 +247,7 @@ fn from_samples() {
     refused(&points, at, &["p.csv, and 1 more, covariances: every covariance is 0"]);
 }
 
-/// Faults of the input name the file, the matrix, the row and the remedy; nothing is left.
+/// Errors of the input name the file, the matrix, the row and the remedy; no file is left.
 #[test]
 fn bad_input_is_one_line_and_leaves_nothing() {
     let (directory, _) = grid();
@@ -284,7 +284,7 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     refused(&["gaussian", "grid.npy", "-o", "x.svg"], at, &["x.svg", "picture"]);
     refused(&["gaussian", "grid.npy", "-o", "grid.npy"], at, &["grid.npy", "one of the inputs"]);
     assert_eq!(fs::read_dir(at).unwrap().count(), files.len() + 4);
-    // Singular covariances: refused, or used with a warning.
+    // Singular covariances: refused, or accepted with a warning.
     npy(&at.join("rank.npy"), &[3, 2, 2], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
     let refuse = ["gaussian", "rank.npy", "-o", "x.safetensors", "--degenerate", "refuse"];
     refused(&refuse, at, &["rank.npy, rank[0]: ", "singular", "ridge"]);
@@ -292,12 +292,12 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     assert!(text(&used.stderr).contains("singular") && matches!(used.status.code(), Some(0 | 3)));
 }
 
-/// A search cut short is said in the status and in the exit code, and the model is there all the same.
+/// If a search is cut short, the status and the exit code say so, and the model is written nevertheless.
 #[test]
 fn a_search_that_is_cut_short_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path();
-    // A fan of ellipses, where tangent PCA is not optimal.
+    // Ellipses in various directions, for which tangent PCA is not optimal.
     let fan = |k: usize| {
         let (sin, cos) = (0.3 * k as f64).sin_cos();
         let (a, b) = (1.0, 0.1);
@@ -314,7 +314,7 @@ fn a_search_that_is_cut_short_says_so() {
     assert!(whole["components"][0]["cost"].as_f64() <= done["components"][0]["cost"].as_f64());
 }
 
-/// Ctrl-C: the run stops long before the hours that it would take, says so, and leaves nothing.
+/// Ctrl-C: the run stops long before the hours that it would take, says so, and leaves no file.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_fit_saves_nothing() {
@@ -348,7 +348,7 @@ fn an_interrupted_fit_saves_nothing() {
     assert_eq!(fs::read_dir(at).unwrap().count(), 1);
 }
 
-/// O26 and the closed forms.
+/// A distance known to ten digits, and closed forms.
 #[test]
 fn bures_prints_the_contract() {
     let directory = tempfile::tempdir().unwrap();
@@ -368,14 +368,14 @@ fn bures_prints_the_contract() {
     let people = run(&["bures", "a.npy", "b.csv"], at);
     assert!(people.contains("distance squared  0.41996") && people.contains("Monge map"), "{people}");
 
-    // d = 1, as text of one number.
+    // d = 1, as a text with one number.
     fs::write(at.join("one.txt"), "1\n").unwrap();
     fs::write(at.join("nine.txt"), "9\n").unwrap();
     let value = json(&["bures", "one.txt", "nine.txt", "--json"], at);
     close(&value["distance"], 2.0, 1e-15);
     close(&value["monge_map"][0][0], 3.0, 1e-15);
 
-    // From a singular matrix there is a distance but no map.
+    // For a singular first matrix there is a distance but no map.
     fs::write(at.join("flat.txt"), "1 0\n0 0\n").unwrap();
     let output = wgpca(&["bures", "flat.txt", "a.npy", "--json"], at);
     assert!(output.status.success());
@@ -395,7 +395,7 @@ fn bures_prints_the_contract() {
     refused(&["bures", "none.npy", "a.npy"], at, &["none.npy", "does not exist"]);
 }
 
-/// Commands refuse what belongs to the other kind of model.
+/// Commands refuse options and inputs of the other kind of model.
 #[test]
 fn kinds_of_models_are_told_apart() {
     let (directory, _) = grid();
@@ -421,7 +421,7 @@ fn kinds_of_models_are_told_apart() {
     refused(&["fit", "clouds", "-o", "x.safetensors", "--resume", "g.safetensors"], at, &["g.safetensors"]);
 }
 
-/// Covariances in an archive, with what belongs to them.
+/// Covariances in an archive, with means and weights.
 #[test]
 fn archives_hold_all_of_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -464,7 +464,7 @@ fn help_shows_an_example_of_each_command() {
     }
 }
 
-/// The weather of the repository, as in the README.
+/// The weather data of the repository, as in the README.
 #[test]
 fn the_example_of_the_help_runs() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/weather");

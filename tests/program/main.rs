@@ -1,4 +1,4 @@
-//! The program `wgpca` as its user meets it.
+//! The program `wgpca` as its users run it.
 #![cfg(feature = "cli")]
 
 mod clouds;

@@ -1,10 +1,10 @@
-//! The commands of the README run as they stand there.
+//! The commands of the README run as printed there.
 
 use crate::common::cli::{text, wgpca};
 use std::fs;
 use std::path::Path;
 
-/// Lines of the shell blocks that call the program, without their comments; continued lines are none.
+/// Lines of the shell blocks that call the program, without their comments; continued lines are left out.
 fn commands() -> Vec<String> {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     let (mut commands, mut inside) = (vec![], false);
@@ -21,7 +21,7 @@ fn commands() -> Vec<String> {
     commands
 }
 
-/// What the commands read: two chairs, clouds, covariances, beside the data of the repository.
+/// Creates the files that the commands read: two chairs, clouds, covariances, beside the data of the repository.
 fn files(directory: &Path) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
     let chairs: Vec<_> = fs::read_dir(data.join("chairs"))
@@ -61,7 +61,7 @@ fn every_command_of_the_readme_runs() {
         }
         let output = wgpca(&arguments, directory.path());
         let code = output.status.code();
-        // A short training may leave warnings, and solves that did not converge.
+        // A short training can leave warnings, and solves that did not converge.
         assert!(matches!(code, Some(0 | 3)), "{command}: {code:?}, {}", text(&output.stderr));
     }
     for made in ["chairs.safetensors", "chairs.svg", "out.npy", "dx.npy", "weather.safetensors", "model.safetensors"] {

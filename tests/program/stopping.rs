@@ -1,5 +1,5 @@
-//! Stopping the program: by Ctrl-C and SIGTERM in every phase, by a pipe or a disk that fails; and going on from there.
-//! Bounds on times are generous: they tell stopping from not stopping, and measure nothing.
+//! Stopping the program: by Ctrl-C and SIGTERM in every phase, by a pipe or a disk that fails; and resuming it.
+//! Bounds on times are generous: they only distinguish stopping from not stopping.
 
 use crate::common::cli::{refused, run, text, wgpca};
 use std::fs;
@@ -38,7 +38,7 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// The lines of standard output up to one with these words.
+/// Reads standard output up to a line with these words.
 fn until(child: &mut Child, words: &str) -> BufReader<std::process::ChildStdout> {
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -49,7 +49,7 @@ fn until(child: &mut Child, words: &str) -> BufReader<std::process::ChildStdout>
     lines
 }
 
-/// Waits for the end after a signal: soon, and with the exit code of a stop.
+/// Waits until the process ends after a signal: soon, and with the exit code of a stop.
 fn ends(child: Child) -> Output {
     let asked = Instant::now();
     let output = child.wait_with_output().unwrap();
@@ -58,7 +58,7 @@ fn ends(child: Child) -> Output {
     output
 }
 
-/// The last line of a stop: the command that goes on.
+/// The last line printed by a stop: the command that resumes the fit.
 fn command_of(stderr: &str) -> String {
     assert!(stderr.contains("To go on:"), "{stderr}");
     stderr.lines().last().unwrap().trim().to_string()
@@ -69,7 +69,7 @@ fn shell(command: &str, at: &Path) {
     assert!(output.status.success(), "{command}: {}", text(&output.stderr));
 }
 
-/// Tetrahedra of different widths in a directory whose name a shell would take apart.
+/// Tetrahedra of different widths in a directory whose name a shell would split.
 fn meshes(at: &Path) {
     fs::create_dir(at.join("my $meshes")).unwrap();
     for i in 0..5 {
@@ -80,8 +80,8 @@ fn meshes(at: &Path) {
     fs::create_dir(at.join("it's out")).unwrap();
 }
 
-/// The command that is printed runs as it stands: names quoted, options of the input carried on. The checkpoint alone is
-/// enough, too.
+/// The printed command runs unchanged: names are quoted, options of the input repeated. The checkpoint without these is also
+/// sufficient.
 #[test]
 fn the_printed_command_goes_on() {
     let directory = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn the_printed_command_goes_on() {
     run(&["fit", "--resume", "it's out/m.checkpoint", "--threads", "2"], at);
     assert_eq!(fs::read(&made).unwrap(), whole);
 
-    // What differs is said.
+    // A message says what differs.
     let resume = ["fit", "my $meshes", "-o", "x.safetensors", "--resume", "it's out/m.checkpoint"];
     refused(&resume, at, &["other measures", "'my $meshes' --surface 60 --surface-seed 3"]);
     let other = [&resume[..], &["--surface", "60", "--surface-seed", "3", "--steps", "151"]].concat();
@@ -123,7 +123,7 @@ fn the_printed_command_goes_on() {
     refused(&["fit", "--resume", "it's out/m.checkpoint", "--surface", "9"], at, &["inputs", "--surface"]);
 }
 
-/// Starts, evaluations and final projections of many points take seconds; none is waited for.
+/// Starts, evaluations and final projections of many points take seconds; a stop waits for none of them.
 #[test]
 fn a_stop_is_heard_in_every_phase() {
     let directory = clouds(24, 2500);
@@ -136,7 +136,7 @@ fn a_stop_is_heard_in_every_phase() {
         assert!(at.join("m.checkpoint/checkpoint.safetensors").exists());
         fs::remove_dir_all(at.join("m.checkpoint")).unwrap();
     };
-    // The start.
+    // During the start.
     let mut child = start(&fit, at);
     let mut said = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -147,12 +147,12 @@ fn a_stop_is_heard_in_every_phase() {
     thread::sleep(Duration::from_millis(100));
     child.stderr = Some(said.into_inner());
     stopped(child);
-    // A step, as it may be.
+    // During a step or between two.
     let mut child = start(&[&fit[..], &["--init", "random"]].concat(), at);
     let lines = until(&mut child, "\"event\":\"step\"");
     stopped(child);
     drop(lines);
-    // The projections at the end of a component.
+    // During the projections at the end of a component.
     let mut child = start(&[&fit[..], &["--init", "random", "--steps", "0"]].concat(), at);
     let lines = until(&mut child, "\"event\":\"started\"");
     thread::sleep(Duration::from_millis(200));
@@ -168,7 +168,7 @@ fn other_commands_end_at_once() {
     let sinkhorn = ["sinkhorn", "clouds/c00.csv", "clouds/c01.csv", "--epsilon", "1e-5", "--tolerance", "1e-15"];
     let child = start(&[&sinkhorn[..], &["--max-iterations", "1000000"]].concat(), at);
     thread::sleep(Duration::from_millis(300));
-    // A shell that runs the tests in the background makes them deaf to Ctrl-C, which is its right.
+    // If the tests run in the background of a shell, Ctrl-C is ignored there, so SIGTERM is used.
     signal(&child, "-TERM");
     let asked = Instant::now();
     let output = child.wait_with_output().unwrap();
@@ -177,7 +177,7 @@ fn other_commands_end_at_once() {
     assert!(output.stdout.is_empty());
 }
 
-/// Whoever reads the events may go away: the fit goes on, and says so once.
+/// If the reader of the events closes the pipe, the fit continues, with one warning.
 #[test]
 fn a_closed_pipe_does_not_end_a_fit() {
     let directory = clouds(5, 60);
@@ -196,20 +196,20 @@ fn a_closed_pipe_does_not_end_a_fit() {
         assert!(said.contains("the rest of the output is dropped"), "{said}");
         assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
     }
-    // Nor what is said beside.
+    // The same for a closed standard error.
     fs::remove_file(at.join("m.safetensors")).unwrap();
     let mut child = start(&fit, at);
     drop((child.stdout.take(), child.stderr.take()));
     assert!(child.wait().unwrap().success());
     assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
-    // Gaussians, too, have their result in a file.
+    // The result of a fit of Gaussians is a file too.
     let mut child = start(&["gaussian", "clouds", "--from-samples", "-o", "g.safetensors"], at);
     drop(child.stdout.take());
     assert!(child.wait_with_output().unwrap().status.success());
     assert!(at.join("g.safetensors").exists());
 }
 
-/// A picture that cannot be written costs the picture.
+/// If the picture cannot be written, only the picture is missing.
 #[test]
 fn a_picture_that_fails_is_a_warning() {
     let directory = clouds(5, 60);
@@ -228,7 +228,7 @@ fn a_picture_that_fails_is_a_warning() {
     }
 }
 
-/// The place for checkpoints goes away in the middle: said, and the model is the same.
+/// If the directory for checkpoints disappears during the fit, a warning says so and the model is the same.
 #[test]
 fn a_checkpoint_that_fails_does_not_end_a_fit() {
     let directory = clouds(5, 60);
@@ -248,13 +248,13 @@ fn a_checkpoint_that_fails_does_not_end_a_fit() {
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
-    // Twice if one was being saved just then.
+    // Twice if a checkpoint was being saved at that moment.
     assert!((1..=2).contains(&said.matches("no checkpoint could be saved, the fit goes on").count()), "{said}");
     assert!(lines.lines().last().unwrap().contains("\"event\":\"done\""));
     assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
 }
 
-/// A directory of checkpoints has one user; a crash leaves no lock behind.
+/// Only one process can use a directory of checkpoints; a crash leaves no lock behind.
 #[test]
 fn a_directory_of_checkpoints_is_not_shared() {
     let directory = clouds(5, 60);
@@ -262,7 +262,7 @@ fn a_directory_of_checkpoints_is_not_shared() {
     let fit = [&["fit", "clouds", "--checkpoint", "c", "-o", "a.safetensors"], &QUICK[..]].concat();
     let mut child = start(&[&fit[..], &["--steps", "1000000", "--json"]].concat(), at);
     let lines = until(&mut child, "\"event\":\"step\"");
-    // The first one is not waited for.
+    // The first checkpoint is saved at once.
     assert!(at.join("c/checkpoint.safetensors").exists());
     let whose = format!("in use by process {}, a fit to a.safetensors, since 20", child.id());
     refused(&["fit", "clouds", "-o", "b.safetensors", "--steps", "5", "--checkpoint", "c"], at, &[&whose]);
@@ -274,7 +274,7 @@ fn a_directory_of_checkpoints_is_not_shared() {
     run(&again, at);
     let whole = fs::read(at.join("a.safetensors")).unwrap();
     fs::remove_file(at.join("a.safetensors")).unwrap();
-    // One command for all runs of a job: it starts anew where nothing was saved, and goes on where something was.
+    // One command for all runs of a job: it starts a new fit if nothing was saved, and resumes otherwise.
     fs::remove_dir_all(at.join("c")).unwrap();
     let job = [&again[..], &["--resume", "c"]].concat();
     for said in ["nothing was saved in c yet", "the checkpoint in c is no longer needed"] {

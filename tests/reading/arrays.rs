@@ -36,7 +36,7 @@ fn stacks_of_three_axes() {
     assert_eq!(read("stack.npy", npy(1, "'<f8'", true, "(2, 3, 2)", &data)), measures);
 }
 
-/// O5: integers are numbers like others.
+/// Integers of all types are read like other numbers.
 #[test]
 fn o5_every_type_of_real_numbers() {
     let expected = (vec![0.0, 0.0, 1.0, 2.0], 2);
@@ -63,13 +63,13 @@ fn o5_every_type_of_real_numbers() {
     assert_eq!(one("a.npy", npy(1, "'|i1'", false, "(3,)", &[255, 128, 127])), (vec![-1.0, -128.0, 127.0], 1));
     let data = le(&[-3, i64::MIN], i64::to_le_bytes);
     assert_eq!(one("a.npy", npy(1, "'<i8'", false, "(2,)", &data)), (vec![-3.0, -(2f64.powi(63))], 1));
-    // The smallest and the largest half, a third, and a negative one.
+    // The smallest positive and the largest half-precision number, a third, and a negative number.
     let data = le(&[0x0001u16, 0x7bff, 0x3555, 0xc500], u16::to_le_bytes);
     let halves = vec![2f64.powi(-24), 65504.0, 1365.0 / 4096.0, -5.0];
     assert_eq!(one("a.npy", npy(1, "'<f2'", false, "(4,)", &data)), (halves, 1));
 }
 
-/// O16: one axis is points on the line, not one point.
+/// An array with one axis is points on the line, not one point.
 #[test]
 fn o16_one_axis_is_points_on_the_line() {
     let measures = read("x.npy", doubles("(3,)", &[3.0, 1.0, 2.0]));
@@ -112,7 +112,7 @@ fn sizes_that_do_not_fit() {
     refuse("cut.npy", &whole[..9], &["truncated"]);
     refuse("cut.npy", b"", &["numpy.save"]);
     refuse("cut.npy", b"x,y\n1,2\n", &["does not begin", "numpy.save"]);
-    // Claims in the billions in a small file neither allocate nor overflow.
+    // Sizes in the billions stated by a small file must neither allocate nor overflow.
     refuse("big.npy", doubles("(4000000000, 3)", &[1.0]), &["truncated", "96000000000 bytes"]);
     refuse("big.npy", doubles("(9999999999999999, 9999999999)", &[]), &["truncated"]);
     refuse("big.npy", doubles("(99999999999999999999999, 3)", &[]), &["shape"]);
@@ -124,7 +124,7 @@ fn sizes_that_do_not_fit() {
     refuse("odd.npy", b"\x93NUMPY\x01\x00\x03\x00{}\n", &["descr"]);
 }
 
-/// O6: values that are no numbers are named by cloud, point and coordinate.
+/// For values that are not finite, the message has the cloud, the point and the coordinate.
 #[test]
 fn o6_values_that_are_not_finite() {
     let mut values = vec![1.0; 30];
@@ -170,7 +170,7 @@ fn archives_of_stacks_and_single_arrays() {
     assert_eq!((whole.len(), whole[0].name(), whole[0].len()), (1, "p", 6));
 }
 
-/// O3: weights in single precision, whose sum is not 1, are made a probability in double precision.
+/// Weights in single precision, whose sum is not exactly 1, are normalised in double precision.
 #[test]
 fn o3_weights_in_single_precision() {
     for n in [5u16, 960] {
@@ -184,7 +184,7 @@ fn o3_weights_in_single_precision() {
     }
 }
 
-/// O4: weights that are no weights name the weight, never give a number.
+/// For invalid weights, the message has the index of the weight; no measure is returned.
 #[test]
 fn o4_archives_that_are_refused() {
     let points = || ("points", doubles("(3, 2)", &SIX));
@@ -221,7 +221,7 @@ fn o4_archives_that_are_refused() {
 fn damaged_and_encrypted_archives() {
     let good = npz(&[("points", doubles("(3, 2)", &SIX))], false);
     let mut flipped = good.clone();
-    // The last byte of the data stands before the directory, whose signature is PK\1\2.
+    // The last byte of the data is before the directory, whose signature is PK\1\2.
     let end = good.windows(4).position(|w| w == b"PK\x01\x02").expect("a directory");
     flipped[end - 1] ^= 1;
     refuse("d.npz", flipped, &["array \"points\"", "cannot be unpacked"]);

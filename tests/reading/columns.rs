@@ -1,8 +1,8 @@
-//! What the names of columns decide.
+//! The effect of the names of columns.
 
 use super::*;
 
-/// Points, names of the coordinates as the summary gives them, and what the notice leaves out.
+/// Asserts points, names of the coordinates in the summary, and the columns that the notice says are left out.
 #[track_caller]
 fn table(text: &str, points: &[f64], shown: &str, left: &[&str]) {
     let reading = read_one("a.csv", text, &ReadOptions::default());
@@ -22,7 +22,7 @@ fn letters_and_numbers_are_coordinates() {
     table("X_m,Y_m,Z_m,label\n1,2,3,9\n", &[1., 2., 3.], "X_m, Y_m, Z_m", &["label"]);
     table("x [mm],y [mm],t\n1,2,9\n", &[1., 2.], "x [mm], y [mm]", &["t"]);
     table("pos_x;pos_y;time\n1;2;9\n", &[1., 2.], "pos_x, pos_y", &["time"]);
-    // The order is that of the letters, so that files whose columns are ordered otherwise fit together.
+    // Coordinates are ordered by their letters, so that files with other orders of columns agree.
     table("z,y,x\n3,2,1\n", &[1., 2., 3.], "x, y, z", &[]);
     table("x2,x1,x3,class\n2,1,3,9\n", &[1., 2., 3.], "x1, x2, x3", &["class"]);
     table("x0,x1\n1,2\n", &[1., 2.], "x0, x1", &[]);
@@ -34,7 +34,7 @@ fn letters_and_numbers_are_coordinates() {
         &["Normals:0", "Normals:1", "Normals:2"],
     );
     table("Points_0,Points_1,Points_2,p\n1,2,3,9\n", &[1., 2., 3.], "Points_0, Points_1, Points_2", &["p"]);
-    // A shorter name comes first; two of one length are an error.
+    // A shorter name takes precedence; two of the same length are an error.
     table("x,y,x_m\n1,2,9\n", &[1., 2.], "x, y", &["x_m"]);
     refuse("a.csv", "x_m,y,x_km\n1,2,3\n", &["line 1", "\"x_m\" and \"x_km\"", "(columns)"]);
 }
@@ -42,10 +42,10 @@ fn letters_and_numbers_are_coordinates() {
 #[test]
 fn names_that_are_not_understood_leave_all_columns() {
     table("height,age\n1,2\n", &[1., 2.], "height, age", &[]);
-    // One letter beside unknown names says little.
+    // One letter beside unknown names is weak evidence.
     table("x,age\n1,2\n", &[1., 2.], "x, age", &[]);
     table("x,intensity\n1,2\n", &[1.], "x", &["intensity"]);
-    // Colours alone are the points of a distribution of colours.
+    // If there are only colours, they are the points of a distribution of colours.
     table("r,g,b\n1,2,3\n", &[1., 2., 3.], "r, g, b", &[]);
     table("x1,x3,age\n1,2,3\n", &[1., 2., 3.], "x1, x3, age", &[]);
 }
@@ -56,7 +56,7 @@ fn attributes_are_left_out_in_one_line() {
     let header = format!("x,y,z,{}\n1,2,3,4,5,6,7,8,9,10,11\n", left.join(","));
     table(&header, &[1., 2., 3.], "x, y, z", &left);
     table("x,y,rgb,normal_x\n1,2,3,4\n", &[1., 2.], "x, y", &["rgb", "normal_x"]);
-    // What is left out need not be numbers.
+    // Columns that are left out need not be numbers.
     table("name,x,y\nchair,1,2\n", &[1., 2.], "x, y", &["name"]);
     // One line for many files.
     let dir = Dir::new();
@@ -71,12 +71,12 @@ fn attributes_are_left_out_in_one_line() {
 
 #[test]
 fn indices_are_no_coordinates() {
-    // pandas: to_csv with its index, with and without names of the columns; read and written again.
+    // pandas: to_csv with its index, with and without names of the columns; also read and written again.
     table(",x,y\n0,1,2\n1,3,4\n", &[1., 2., 3., 4.], "x, y", &["without a name"]);
     table(",0,1\n0,0.5,1.5\n1,3,4\n", &[0.5, 1.5, 3., 4.], "0, 1", &["without a name"]);
     table("Unnamed: 0,height,age\n7,1,2\n9,3,4\n", &[1., 2., 3., 4.], "height, age", &["Unnamed: 0"]);
     table(",height,age\nann,1,2\nbob,3,4\n", &[1., 2., 3., 4.], "height, age", &["without a name"]);
-    // A named one, if it counts the rows.
+    // A named index, if it counts the rows.
     table("index,height,age\n0,1,2\n1,3,4\n", &[1., 2., 3., 4.], "height, age", &["index"]);
     table("height,age,id\n1,2,1\n3,4,2\n", &[1., 2., 3., 4.], "height, age", &["id"]);
     table("height,id\n1,5\n3,4\n", &[1., 5., 3., 4.], "height, id", &[]);
@@ -95,7 +95,7 @@ fn headers_in_comments() {
         assert_eq!(reading.measures[0].points(), [1., 2., 3.], "{text:?}");
         says(&reading.notices, &["columns R, G, B are left out"]);
     }
-    // A comment that happens to have as many words.
+    // A comment that happens to have as many words as there are columns.
     let reading = read_one("a.xyz", "# made by hand\n1 2 3\n", &ReadOptions::default());
     assert_eq!((reading.measures[0].dim(), &reading.notices[..]), (3, &[][..]));
     let reading = read_one("a.xyz", "# x y w\n1 2 3\n4 5 9\n", &ReadOptions::default());
@@ -125,7 +125,7 @@ fn columns_are_chosen() {
     refuse_with("a.csv", text, &columns("x,q"), &["line 1", "\"q\"", "x, y, z, r"]);
     refuse_with("a.csv", text, &columns("3-5"), &["line 1", "column 5", "4 columns"]);
     refuse_with("a.csv", "1,2\n", &columns("x"), &["no names", "positions", "(columns)"]);
-    // With weights beside, and of arrays and meshes.
+    // With weights, and for arrays and meshes.
     let weighted = ReadOptions { weight_column: Some("r".into()), ..columns("y,x") };
     let measure = &read_with("a.csv", "x,y,r\n1,2,1\n3,4,3\n", &weighted)[0];
     assert_eq!((measure.points(), measure.weights()), (&[2., 1., 4., 3.][..], &[0.25, 0.75][..]));
@@ -168,12 +168,12 @@ fn mixed_columns_without_names() {
     says(&read_one("a.xyz", &normals, &ReadOptions::default()).warnings, &["columns 4 to 6 of 6", "normals"]);
     let values: Vec<f64> = normals.split_whitespace().map(|v| v.parse().expect("a number")).collect();
     says(&read_one("a.npy", doubles("(9, 6)", &values), &ReadOptions::default()).warnings, &["normals", "(columns)"]);
-    // A header of pandas whose columns have no names.
+    // A header of pandas for columns without names.
     let header = read_one("a.csv", "0,1\n0.5,2\n3,4.5\n", &ReadOptions::default());
     assert_eq!(header.measures[0].len(), 3);
     says(&header.warnings, &["a.csv: line 1 counts", "header", "remove it"]);
     assert!(read_one("a.csv", "0,1\n0.5,2\n3,4\n", &ReadOptions::default()).warnings.is_empty());
-    // Whole numbers alone, real numbers alone, three columns, flags.
+    // Only whole numbers, only real numbers, three columns, flags.
     for text in [lines(&|k| format!("{}.5 0.1", k)), lines(&|k| format!("{}", k % 2)), "1 2 3 200\n".repeat(9)] {
         assert!(read_one("a.xyz", &text, &ReadOptions::default()).warnings.is_empty(), "{text}");
     }

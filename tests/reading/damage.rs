@@ -1,4 +1,4 @@
-//! Damaged files give an error or, if the damage makes another valid file, a cloud: never a panic, never a hang.
+//! Damaged files give an error or, if the damage makes another valid file, a cloud. Reading never panics or hangs.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Reads with and without a surface; the result does not matter, that there is one does.
+/// Reads with and without a surface. Any result is accepted; reading only has to return.
 fn try_reading(path: &Path) {
     for surface in [None, Some(3)] {
         if let Err(e) = read_file(path, &ReadOptions { surface, drop_nan: surface.is_some(), ..Default::default() }) {
@@ -115,7 +115,7 @@ fn flipped_replaced_and_moved_bytes() {
     }
 }
 
-/// Fields of a zip that name sizes, places and methods, set to values of ill will.
+/// Fields of a zip file for sizes, offsets and methods, set to malicious values.
 #[test]
 fn zip_fields_of_ill_will() {
     let dir = Dir::new();

@@ -32,7 +32,7 @@ fn surface(points: usize) -> ReadOptions {
 fn stl_of_both_kinds() {
     assert_eq!(one("a.stl", STL), (SHEET.to_vec(), 3));
     assert_eq!(one("a.STL", binary_stl()), (SHEET.to_vec(), 3));
-    // The same mesh as off, up to the order in which faces name their corners.
+    // The same mesh as off, up to the order of the corners of each face.
     let off = "OFF\n4 2 0\n0 0 0\n1 0 0\n0 1 0\n1 1 0\n3 0 1 2\n3 1 3 2\n";
     let expected = read_with("a.off", off, &surface(50))[0].points().to_vec();
     for (name, bytes) in [("a.stl", STL.as_bytes().to_vec()), ("b.stl", binary_stl())] {
@@ -57,7 +57,7 @@ fn obj() {
     let coloured = read_one("a.obj", "v 1 2 3 .5 .5 .5\n", &ReadOptions::default());
     assert_eq!(coloured.measures[0].points(), [1., 2., 3.]);
     says(&coloured.notices, &["a.obj", "colour", "left out"]);
-    // A face may stand before its vertices; one that is damaged matters only if it is asked for.
+    // A face can precede its vertices; a damaged face matters only if faces are needed.
     assert_eq!(read_with("a.obj", "f 1 2 3\nv 0 0 0\nv 1 0 0\nv 0 1 0\n", &surface(5))[0].len(), 5);
     for (faces, part) in
         [("f 1 2 9\n", "corner 8"), ("f 1 2 0\n", "\"0\""), ("f 1 x 2\n", "\"x\""), ("f -9 1 2\n", "\"-9\"")]
@@ -72,7 +72,7 @@ fn obj() {
     refuse_with("a.obj", "v 0 0 0\n", &surface(5), &["no faces"]);
 }
 
-/// A header of fields x, y, z, of padding and of an index.
+/// A header with the fields x, y, z, padding and an index.
 pub fn pcd(data: &str, body: &[u8]) -> Vec<u8> {
     let header = format!(
         "# .PCD v.7\nVERSION .7\nFIELDS x y z _ id\nSIZE 4 8 2 1 4\nTYPE F F I U U\nCOUNT 1 1 1 1 1\nWIDTH 2\nHEIGHT 1\n\
@@ -102,7 +102,7 @@ fn point_cloud_data() {
         assert_eq!(reading.summary, "1 cloud of 2 points in R^3 (x, y, z), equal weights");
         assert_eq!(read_with("a.pcd", &file, &columns("z,x"))[0].points(), [-2., 0., 5., 3.]);
     }
-    // Packed by liblzf: x = k mod 7, y = k / 7, z = 1/2.
+    // Compressed by liblzf: x = k mod 7, y = k / 7, z = 1/2.
     let packed = one("a.pcd", include_bytes!("packed.pcd")).0;
     let whole: Vec<f64> = (0..60).flat_map(|k| [f64::from(k % 7), f64::from(k / 7), 0.5]).collect();
     assert_eq!(packed, whole);

@@ -1,4 +1,4 @@
-//! What the names of arrays decide.
+//! The effect of the names of arrays.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn near_names_of_points_are_points() {
     let ragged = [points("pos"), ("ptr", doubles("(3,)", &[0.0, 1.0, 3.0]))];
     assert_eq!(read("a.npz", npz(&ragged, false)).iter().map(Measure::len).collect::<Vec<_>>(), [1, 2]);
     refuse("a.npz", npz(&[points("pos"), points("xyz")], false), &["pos, xyz", "\"points\""]);
-    // Two clouds, not one cloud and something beside it.
+    // Two clouds, not one cloud and an attribute.
     assert_eq!(read("a.npz", npz(&[points("x"), points("y")], false)).len(), 2);
 }
 
@@ -78,7 +78,7 @@ fn stacks_of_images_say_how_they_are_read() {
     }
 }
 
-/// Gaussians of an archive are read wholly, or not at all.
+/// Gaussians of an archive are read completely or not at all.
 #[test]
 fn gaussians_by_near_names() {
     use wgpca::io::read_gaussians;

@@ -1,4 +1,4 @@
-//! Every format and every rule of `docs/input.md`; the codes O5 ... name complaints of users of other programs.
+//! Every format and every rule of `docs/input.md`. Codes such as `o5` in names of tests are only labels.
 #![cfg(feature = "io")]
 
 mod arrays;
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use wgpca::Measure;
 use wgpca::io::{Columns, ReadOptions, Reading, read_file, read_measures};
 
-/// A directory that goes away with the test.
+/// A directory that is removed at the end of the test.
 struct Dir(TempDir);
 
 impl Dir {
@@ -49,20 +49,20 @@ fn read_with(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions) -> Vec<
     read_file(&dir.put(name, bytes), options).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Measures and notices of these inputs.
+/// The measures and notices of these inputs.
 #[track_caller]
 fn read_how<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Reading {
     wgpca::io::read(inputs, options).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The same for one file of this name and content.
+/// The measures and notices of one file with this name and content.
 #[track_caller]
 fn read_one(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions) -> Reading {
     let dir = Dir::new();
     read_how(&[dir.put(name, bytes)], options)
 }
 
-/// Asserts that one line, and only one, holds all the parts.
+/// Asserts that exactly one line contains all the parts.
 #[track_caller]
 fn says(lines: &[String], parts: &[&str]) {
     let holds = |line: &&String| parts.iter().all(|part| line.contains(part));
@@ -82,7 +82,7 @@ fn one(name: &str, bytes: impl AsRef<[u8]>) -> (Vec<f64>, usize) {
     (measures[0].points().to_vec(), measures[0].dim())
 }
 
-/// Asserts that reading fails with a message of one line that holds the file's name and all the parts.
+/// Asserts that reading fails with a message of one line that contains the file's name and all the parts.
 #[track_caller]
 fn refuse(name: &str, bytes: impl AsRef<[u8]>, parts: &[&str]) {
     refuse_with(name, bytes, &ReadOptions::default(), parts);
@@ -96,7 +96,7 @@ fn refuse_with(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions, parts
     fails(&[path], options, &parts);
 }
 
-/// Asserts that reading these inputs fails with a message of one line that holds the parts.
+/// Asserts that reading these inputs fails with a message of one line that contains the parts.
 #[track_caller]
 fn fails<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions, parts: &[&str]) {
     let message = match read_measures(inputs, options) {
@@ -109,7 +109,7 @@ fn fails<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions, parts: &[&str]) {
     }
 }
 
-/// A `.npy` file written by hand, so that the reader is not checked against a writer of ours.
+/// A `.npy` file assembled here, so that the reader is not tested against the writer of this crate.
 fn npy(version: u8, descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let fortran = if fortran { "True" } else { "False" };
     let mut header = format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}");

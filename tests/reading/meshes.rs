@@ -1,10 +1,10 @@
-//! Object file format, and samples of surfaces.
+//! Files of the format OFF, and samples of surfaces.
 
 use super::*;
 
 const TRIANGLE: &str = "0 0 0\n1 0 0\n0 1 0\n";
 
-/// O28: what files of ModelNet and others look like.
+/// Headers as in files of ModelNet and other sources.
 #[test]
 fn o28_headers() {
     let expected = (vec![0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0], 3);
@@ -18,7 +18,7 @@ fn o28_headers() {
     assert_eq!(one("a.off", "STCNOFF\n1 0 0\n0 1 2 0 0 1 255 0 0 .5 .5\n"), (vec![0.0, 1.0, 2.0], 3));
 }
 
-/// O28: what is wrong is named by its line.
+/// For files that are refused, the message has the line of the fault.
 #[test]
 fn o28_files_that_are_refused() {
     for (text, parts) in [
@@ -54,7 +54,7 @@ fn surface(points: usize, seed: u64) -> ReadOptions {
     ReadOptions { surface: Some(points), seed, ..Default::default() }
 }
 
-/// A unit square and, off it, a triangle of half its area; a face without area, which is never drawn.
+/// A unit square, a separate triangle of half its area, and a face without area, which is never drawn.
 const SHEET: &str = "OFF\n8 3 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n5 0 1\n6 0 1\n5 1 1\n9 9 9\n4 0 1 2 3\n3 4 5 6\n3 7 7 7\n";
 
 #[test]

@@ -1,8 +1,8 @@
-//! Polygon files. O29: headers of any length, types of any kind, lists anywhere.
+//! Polygon files: headers of any length, properties of any type, lists at any position.
 
 use super::*;
 
-/// A header with lines in between, and data.
+/// A polygon file with these header lines and data.
 fn ply(format: &str, lines: &str, data: &[u8]) -> Vec<u8> {
     [format!("ply\nformat {format} 1.0\n{lines}end_header\n").as_bytes(), data].concat()
 }
@@ -54,7 +54,7 @@ fn o29_binary_of_both_orders() {
         let format = if big { "binary_big_endian" } else { "binary_little_endian" };
         let file = ply(format, lines, &data);
         assert_eq!(one("a.ply", &file), (EXPECTED.to_vec(), 3), "{format}");
-        // The last face is cut, and nobody needs it.
+        // The last face is truncated, and it is not needed.
         let reading = read_one("a.ply", &file[..file.len() - 1], &ReadOptions::default());
         assert_eq!(reading.measures[0].points(), EXPECTED);
         says(&reading.notices, &["face 0", "ends inside", "promises 1", "vertices are read"]);
@@ -117,7 +117,7 @@ fn data_that_are_refused() {
     let list = "element vertex 1\nproperty list int int seen\nproperty float x\nproperty float y\n";
     refuse("a.ply", ply("ascii", list, b"-1 1 2\n"), &["vertex 0", "length -1"]);
     refuse("a.ply", ply("binary_little_endian", list, &(-1i32).to_le_bytes()), &["vertex 0", "length -1"]);
-    // Claims in the billions.
+    // Sizes in the billions.
     refuse("a.ply", ply("binary_little_endian", list, &i32::MAX.to_le_bytes()), &["vertex 0", "ends inside"]);
     let many = "element vertex 4000000000000\nproperty float x\nproperty float y\n";
     refuse("a.ply", ply("ascii", many, b"1 2\n"), &["vertex 1", "promises 4000000000000"]);

@@ -61,7 +61,7 @@ fn names_stay_distinct() {
     let (p, q) = (one.put("p.npz", &arrays), one.put("q.npz", &arrays));
     assert_eq!(names(&read_all(&[&p])), ["arr_0"]);
     assert_eq!(names(&read_all(&[&p, &q])), ["p.npz[arr_0]", "q.npz[arr_0]"]);
-    // All clouds of a file follow, not only the one whose name is taken.
+    // The longer name is used for all clouds of the file, not only for the one whose short name is shared.
     let stack = doubles("(2, 1, 2)", &[1.0; 4]);
     let (s, t) = (one.put("s.npy", &stack), two.put("s.npy", doubles("(1, 1, 2)", &[1.0; 2])));
     let [s0, t0] = [&s, &t].map(|p| p.display().to_string());
@@ -78,7 +78,7 @@ fn names_stay_distinct() {
     fails(&[&csv], &surface, &["surface", "none of the files is a mesh"]);
 }
 
-/// O6: clouds of unequal dimension are both named.
+/// If clouds have different dimensions, the message names both.
 #[test]
 fn o6_mixed_dimensions() {
     let dir = Dir::new();
@@ -132,7 +132,7 @@ fn writing_leaves_all_or_nothing() {
     assert_eq!(left, ["model", "taken"]);
 }
 
-/// Tables of labels and lists beside clouds are named and left out.
+/// Tables of labels and lists beside clouds are left out, with a notice that names them.
 #[test]
 fn tables_of_labels_are_no_clouds() {
     let clouds = || {
@@ -157,7 +157,7 @@ fn tables_of_labels_are_no_clouds() {
         let reading = read_how(&[dir.path()], &ReadOptions::default());
         assert_eq!(names(&reading.measures), ["a", "b"], "{name}: {text:?}");
         says(&reading.notices, &[name, part, "left out"]);
-        // Who names it gets it, or an error.
+        // If such a file is named explicitly, it is read, or it is an error.
         if name != "README.txt" && name != "modelnet_train.txt" {
             assert_eq!(read_all(&[&path]).len(), 1);
         }
@@ -165,13 +165,14 @@ fn tables_of_labels_are_no_clouds() {
     let dir = clouds();
     dir.put("labels.npy", doubles("(2, 2)", &[0., 1., 2., 3.]));
     says(&read_how(&[dir.path()], &ReadOptions::default()).notices, &["labels.npy", "by its name"]);
-    // Clouds that count their points, and directories of nothing else, stay.
+    // Clouds with a column that counts the points are kept, and so are files that look like tables in a directory of only such
+    // files.
     let dir = Dir::new();
     dir.put("train.csv", "0,3\n1,4\n");
     dir.put("test.csv", "0,3\n1,5\n");
     let reading = read_how(&[dir.path()], &ReadOptions::default());
     assert_eq!((names(&reading.measures), reading.notices.len()), (vec!["test", "train"], 0));
-    // Another number of columns is an error that names both.
+    // A different number of columns is an error that names both files.
     let dir = clouds();
     dir.put("c.csv", "1,2,3\n");
     fails(&[dir.path()], &ReadOptions::default(), &["c.csv", "dimension 3", "a.csv", "dimension 2"]);

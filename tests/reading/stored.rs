@@ -1,4 +1,4 @@
-//! Files as other programs write them, against values of POT and NumPy (tests/golden/reading.py), and the command line.
+//! Files as other programs write them, compared with values of POT and NumPy (tests/golden/reading.py), and the command line.
 
 use super::*;
 use serde_json::Value;
@@ -33,13 +33,13 @@ fn agrees(case: &str, x: &str, y: &str) {
     assert!((found.value - expected).abs() < 1e-4 * expected, "{} for {expected}", found.value);
 }
 
-/// The index of pandas is no coordinate.
+/// The index column of pandas is not a coordinate.
 #[test]
 fn a_table_with_its_index() {
     agrees("index", "index_x.csv", "index_y.csv");
 }
 
-/// Nor are colours, which a header in a comment names.
+/// Colours named by a header in a comment are not coordinates.
 #[test]
 fn points_with_colours() {
     agrees("colours", "colours_x.xyz", "colours_y.xyz");
@@ -48,7 +48,7 @@ fn points_with_colours() {
     assert_eq!(reading.summary, "1 cloud of 120 points in R^3 (X, Y, Z), equal weights");
 }
 
-/// Covariances of rank d - 1 that were stored in single precision: their rounding is no negative variance, and the common
+/// Covariances of rank d - 1 stored in single precision: their rounding errors do not count as negative variances, and the common
 /// direction without variance is left out.
 #[test]
 fn covariances_in_single_precision() {
@@ -70,7 +70,7 @@ fn covariances_in_single_precision() {
     }
     let refused = fit(&set, &Settings { degenerate: Degenerate::Refuse, ..Settings::default() }, &pool);
     assert!(refused.expect_err("singular").to_string().contains("common direction"));
-    // The same numbers as float64 are no covariances.
+    // The same numbers as float64 are not covariances.
     let dir = Dir::new();
     let wide = |v: f64| v.to_le_bytes().to_vec();
     let data: Vec<u8> = [1.0, 1.0, 1.0, 1.0 - 6e-8].iter().flat_map(|v| wide(*v)).collect();
@@ -80,7 +80,7 @@ fn covariances_in_single_precision() {
     let data: Vec<u8> = [1.0f32, 1.0, 1.0, 1.0 - 6e-8].iter().flat_map(|v| v.to_le_bytes()).collect();
     let single = dir.put("s.npy", npy(1, "'<f4'", false, "(1, 2, 2)", &data));
     assert!(wgpca::io::read_gaussians(&single, &Default::default()).is_ok());
-    // Beyond the rounding it is an error all the same.
+    // An error beyond the rounding of single precision is still refused.
     let data: Vec<u8> = [1.0f32, 1.0, 1.0, 0.9999].iter().flat_map(|v| v.to_le_bytes()).collect();
     assert!(
         wgpca::io::read_gaussians(&dir.put("w.npy", npy(1, "'<f4'", false, "(1, 2, 2)", &data)), &Default::default())
@@ -88,7 +88,7 @@ fn covariances_in_single_precision() {
     );
 }
 
-/// What the command says of its input: notices and the summary unless it is to be quiet, options for settings.
+/// Messages of the command on its input: notices and the summary unless `--quiet` is given, with options instead of settings.
 #[cfg(feature = "cli")]
 #[test]
 fn the_command_line_says_how_it_read() {
@@ -131,7 +131,7 @@ fn the_command_line_says_how_it_read() {
     assert!(code == Some(2) && said.contains("(--format)"), "{said}");
     let (code, _, said) = run(&["sinkhorn", "-", "-", "--format", "csv"], "x,y\n0,1\n");
     assert!(code == Some(2) && said.contains("standard input"), "{said}");
-    // Options in the place of settings.
+    // Options instead of settings.
     dir.put("bad.csv", "x,y\nnan,1\n2,3\n");
     let (code, _, said) = run(&["sinkhorn", "bad.csv", "y.xyz"], "");
     assert!(code == Some(2) && said.contains("(--drop-nan)"), "{said}");

@@ -54,13 +54,13 @@ fn fields_that_are_no_numbers() {
     refuse("a.csv", "1,2\n3,nan\n", &["line 2, column 2", "nan", "not finite"]);
     refuse("a.csv", "1,2\n-inf,3\n", &["line 2, column 1", "-inf", "not finite"]);
     refuse("a.csv", "1,1e999\n", &["line 1, column 2", "1e999", "not finite"]);
-    // A first line with a slip in one number is no header.
+    // A first line with a typing error in one number is not a header.
     refuse("a.csv", "1.0,2.O,3.0\n1,2,3\n", &["line 1, column 2", "\"2.O\"", "header"]);
     // Messages stay short.
     let dir = Dir::new();
     let e = read_file(&dir.put("a.csv", format!("1,2\n3,{}", "é".repeat(9999))), &ReadOptions::default());
     assert!(e.expect_err("a word").to_string().chars().count() < 250);
-    // An empty field is no name, but in the place of an index.
+    // An empty field is not a name, except for an index column.
     refuse("a.csv", "x,,y\n1,2,3\n", &["line 1, column 2", "empty"]);
     refuse("a.csv", ",2,5\n0,0.5,0.5\n", &["line 1, column 1", "empty"]);
     for text in ["1,5;2,5\n3,5;4,5\n", "1,5 2,5\n3,5 4,5\n", "x;y\n1,5;2,5\n", "1,5\t2,5\n"] {

@@ -1,4 +1,4 @@
-//! Vertices over several lines, and faces that cannot spoil them.
+//! Vertices that extend over several lines, and faces that must not affect them.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn faces_of_off_cannot_spoil_vertices() {
         let refused = wgpca::io::read_file(&Dir::new().put("a.off", &text), &surface());
         assert!(refused.is_err(), "{text:?}");
     }
-    // What follows the corners is a colour.
+    // After the corners follows a colour.
     let text = format!("OFF\n3 1 0\n{VERTICES}3 0 1 2 255 0 0 1\n");
     assert!(read_one("a.off", &text, &ReadOptions::default()).notices.is_empty());
     assert_eq!(read_with("a.off", text, &surface())[0].len(), 5);
@@ -67,7 +67,7 @@ fn vertices_of_ply_over_several_lines() {
         assert!(reading.notices.is_empty(), "{:?}", reading.notices);
         assert_eq!(read_with("a.ply", ply(1, data), &surface())[0].len(), 5);
     }
-    // A number too few shifts what follows.
+    // One missing number shifts all that follow.
     refuse("a.ply", ply(1, "0 0 0\n1 0\n0 1 0\n3 0 1 2\n"), &["line 12 (vertex 1)", "more numbers"]);
     refuse("a.ply", ply(1, "0 0 0\n1 0 0 5\n0 1 0\n3 0 1 2\n"), &["line 11 (vertex 1)", "more numbers"]);
     refuse("a.ply", ply(0, "0 0 0\n1 0 0\n0 1\n"), &["vertex 2", "too few"]);

@@ -1,18 +1,18 @@
-//! A dense computation, in f64, of everything that potentials imply: what a result is judged by.
+//! A dense computation, in f64, of everything that potentials imply, with which results are checked.
 
 use super::*;
 use crate::common::widen;
 use wgpca::Status;
 
-/// What the potentials of a result say about it.
+/// Quantities that the potentials of a result imply.
 pub struct Certificate {
     /// L1 errors of the two marginals of the plan.
     pub rows: f64,
     pub columns: f64,
-    /// A dual value and the cost of a feasible plan: OT_ε lies between them.
+    /// A dual value and the cost of a feasible plan; OT_ε is between them.
     pub lower: f64,
     pub upper: f64,
-    /// What the rounding of the potentials may add to the errors.
+    /// Bound on the effect of the rounding of the potentials on the errors.
     pub slack: f64,
     /// Σ_j P_ij y_j / Σ_j P_ij.
     pub means: Vec<f64>,
@@ -28,7 +28,7 @@ fn sums(matrix: &[f64], m: usize) -> (Vec<f64>, Vec<f64>) {
     (rows.collect(), columns)
 }
 
-/// The plan P_ij = a_i b_j exp((f_i + g_j − C_ij)/ε), summed up.
+/// Computes the sums of the plan P_ij = a_i b_j exp((f_i + g_j − C_ij)/ε).
 pub fn certify<T: Real>(x: &Points<T>, y: &Points<T>, r: &Divergence<T>) -> Certificate {
     let (m, d, epsilon) = (y.len(), x.dim(), r.epsilon);
     let [a, b, f, g] = [x.weights(), y.weights(), &r.potentials.f, &r.potentials.g].map(widen);
@@ -55,7 +55,7 @@ pub fn certify<T: Real>(x: &Points<T>, y: &Points<T>, r: &Divergence<T>) -> Cert
     let dual = |w: &[f64], p: &[f64]| w.iter().zip(p).map(|(w, p)| w * p).sum::<f64>();
     let lower = dual(&a, &f) + dual(&b, &g) - epsilon * (rows.iter().sum::<f64>() - 1.0);
 
-    // Rows and columns scaled down to their weights, and the rest spread as a product: a feasible plan.
+    // Rows and columns are scaled down to their weights, and the missing mass is added as a product: a feasible plan.
     let cut = |sum: f64, w: f64| if sum > w { w / sum } else { 1.0 };
     plan.iter_mut().enumerate().for_each(|(p, v)| *v *= cut(rows[p / m], a[p / m]));
     let (_, part) = sums(&plan, m);
@@ -74,13 +74,13 @@ pub fn certify<T: Real>(x: &Points<T>, y: &Points<T>, r: &Divergence<T>) -> Cert
         columns: off(&columns, &b),
         lower,
         upper: terms.sum(),
-        // A potential is rounded where it is stored, a coordinate where it is scaled, an exponent where it is formed.
+        // Rounding errors of a potential when it is stored, of a coordinate when it is scaled, of an exponent when it is formed.
         slack: T::EPSILON.to_f64() * (4.0 * size + 32.0),
         means,
     }
 }
 
-/// Asserts that a result is what it says: finite, its report true, its value between the bounds.
+/// Asserts that a result is consistent: finite, with a correct report and a value between the bounds.
 pub fn check<T: Real>(what: &str, x: &Points<T>, y: &Points<T>, settings: &Sinkhorn, r: &Divergence<T>) -> Certificate {
     let what =
         format!("{what}, {}, n {}, m {}, d {}, {settings:?}: {:?}", T::NAME, x.len(), y.len(), x.dim(), r.report);
@@ -97,12 +97,12 @@ pub fn check<T: Real>(what: &str, x: &Points<T>, y: &Points<T>, settings: &Sinkh
     assert!(c.rows <= c.slack, "rows off by {}, slack {}: {what}", c.rows, c.slack);
     let reported = r.report.marginal_error;
     assert!(c.columns <= 1.01 * reported + c.slack, "columns off by {}, slack {}: {what}", c.columns, c.slack);
-    // The report is the worst of three solves; xx and yy have 0.17 of their error left after an iteration, so the error of one that
-    // stopped late is that of xy, or more where rows that the stored kernel has lost count as misplaced.
+    // The report is the worst of three solves. In xx and yy an iteration leaves 0.17 of the error, so after many iterations the
+    // error is that of xy, or larger if rows that the stored kernel has lost count as misplaced.
     if r.report.status == Status::MaxIterations && settings.max_iterations >= 50 {
         assert!(reported <= 3.0 * c.columns + c.slack, "columns off by {} only: {what}", c.columns);
     }
-    // The value is a dual one.
+    // The value is a dual value.
     let size = c.upper.abs() + r.epsilon;
     let rounding = size * (T::EPSILON.to_f64() * 64.0) + r.epsilon * 2.0 * c.slack;
     assert!(

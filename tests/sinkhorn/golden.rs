@@ -1,4 +1,4 @@
-//! The numbers of `golden/sinkhorn.json` (POT, OTT, closed forms), normal laws, and the gradients of a float64 study.
+//! The numbers of `golden/sinkhorn.json` (POT, OTT, closed forms), normal laws, and gradients computed separately in float64.
 
 use super::*;
 use crate::common::widen;
@@ -45,7 +45,7 @@ fn check<T: Real>(file: &Value, case: &Value, memory: usize) {
     let epsilon = number(case, "epsilon");
     let tolerance = if is_single::<T>() { 1e-5 } else { 1e-11 };
     if is_single::<T>() && epsilon >= 1e6 {
-        // ε times the precision is as large as the divergence: refused, not answered by rounding.
+        // ε times the precision is as large as the divergence: an error instead of a result that is only rounding.
         let refusal = divergence(&x, &y, &fixed(epsilon, tolerance));
         assert!(matches!(refusal, Err(wgpca::Error::Parameter { name: "epsilon", .. })));
         return;
@@ -56,7 +56,8 @@ fn check<T: Real>(file: &Value, case: &Value, memory: usize) {
     assert!(r.report.marginal_error <= tolerance, "{what}");
     assert_eq!(r.epsilon, epsilon);
 
-    // The file's notes: 1e-9 of ot_xy in f64; in f32 1e-4 relative, and 1e-6 where S is a small difference (O8).
+    // Bounds from the notes of the file: 1e-9 of ot_xy in f64; in f32 1e-4 relative, and 1e-6 if S is a small difference of large
+    // numbers.
     let (ot, s) = (number(case, "ot_xy"), number(case, "divergence"));
     let close = |name: &str, value: f64, expected: f64, bound: f64| {
         assert!((value - expected).abs() <= bound, "{name} of {what}: {value} for {expected}");
@@ -76,7 +77,8 @@ fn check<T: Real>(file: &Value, case: &Value, memory: usize) {
     let found = rows.iter().flat_map(|&i| widen(&r.gradient[i as usize * d..(i as usize + 1) * d]));
     let error = distance(&found.collect::<Vec<_>>(), &expected);
     let bound = if is_single::<T>() {
-        // Six times the tolerance (the study of the solver) and the rounding of the exponents, of the largest step.
+        // Six times the tolerance (the largest ratio found in experiments) and the rounding of the exponents, times the largest
+        // step.
         let weight = x.weights().iter().fold(0.0, |a: f64, w| a.max(w.to_f64()));
         let cost = largest_cost(&x, &y);
         2.0 * weight * cost.sqrt() * (6.0 * tolerance + 2.0 * T::EPSILON.to_f64() * (1.0 + cost / epsilon))
@@ -84,12 +86,14 @@ fn check<T: Real>(file: &Value, case: &Value, memory: usize) {
         1e-7 * largest(&expected)
     };
     assert!(error <= bound, "gradient of {what}: off by {error}, bound {bound}");
-    // O2: a point of weight zero is not moved.
+    // A point of weight zero is not moved.
     let none = x.weights().iter().zip(r.gradient.chunks(d)).filter(|(a, _)| **a == T::ZERO);
     assert!(none.flat_map(|(_, g)| g).all(|&g| g == T::ZERO), "{what}");
 }
 
-/// O1, O2, O3, O5, O8, O9, O10, O16, O17, O18, O19: one convention, no NaN, no lost digits.
+/// All cases of the file: two against two points at small and large ε, points of weight zero, weights of unequal clouds,
+/// integers, a small difference of large numbers, single points, uniform and weighted clouds, one-dimensional files, gradients,
+/// repeated points, dimension 1025. All use one convention, without NaN or lost digits.
 #[test]
 fn other_programs() {
     let file = golden("sinkhorn.json");
@@ -103,7 +107,7 @@ fn other_programs() {
     }
 }
 
-/// The point below which a standard normal number falls with probability p: Newton on the series
+/// The quantile of the standard normal law: Newton's method on the series
 /// Φ(x) = ½ + φ(x) (x + x³/3 + x⁵/15 + ...).
 fn normal_quantile(p: f64) -> f64 {
     let mut x = 0.0f64;
@@ -119,7 +123,7 @@ fn normal_quantile(p: f64) -> f64 {
     x
 }
 
-/// O11: the debiased divergence of normal laws follows its closed form and is smallest at the true scale.
+/// The debiased divergence of normal laws follows its closed form and is smallest at the true scale.
 #[test]
 fn normal_laws() {
     let file = golden("sinkhorn.json");
@@ -150,7 +154,7 @@ fn array(path: &Path, name: &str) -> Vec<f64> {
     let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
     let mut bytes = vec![];
     archive.by_name(&format!("{name}.npy")).unwrap().read_to_end(&mut bytes).unwrap();
-    // Version 1: the length of the header in two bytes, after eight others.
+    // Version 1: the length of the header is two bytes, after eight other bytes.
     let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let (header, values) = (String::from_utf8_lossy(&bytes[..start]), &bytes[start..]);
     if header.contains("'<f8'") {
@@ -161,7 +165,7 @@ fn array(path: &Path, name: &str) -> Vec<f64> {
     }
 }
 
-/// Shapes and training outputs of the study of the solver, with gradients solved to 1e-11 in float64.
+/// Shapes and states of trainings, with gradients solved to 1e-11 in float64.
 #[test]
 fn study_gradients() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/sinkhorn");
@@ -181,11 +185,11 @@ fn study_gradients() {
             };
             relative_error(&gradient, &expected)
         };
-        // 1 to 6 times the tolerance, in the study. The same lamp drawn twice: its gradient nearly vanishes, and the
-        // study found 2.7e-2.
+        // In experiments the error was 1 to 6 times the tolerance. In the pair of two draws of one lamp the gradient nearly
+        // vanishes, and the relative error was 2.7e-2.
         let loose = if name == "c_lamp_jit02" { 4e-2 } else { 8e-3 };
-        // At the start of a training x is almost one point. Forming x_i − y_j in f32 rounds x_i to the last digit of y,
-        // 3e-8, and the mean of the plan's row moves by 2 Var(y)/ε ≈ 100 times that, where the gradient is 1e-2.
+        // At the start of a training x is almost one point. Forming x_i − y_j in f32 rounds x_i to the last digit of y, 3e-8. The
+        // mean of the plan's row then moves by 2 Var(y)/ε ≈ 100 times that, while the gradient is 1e-2.
         let tight = if name == "f_lamp_step0" { 3e-4 } else { 1e-4 };
         for (single, tolerance, bound) in
             [(false, 1e-3, loose), (true, 1e-3, loose), (false, 1e-6, 1e-4), (true, 1e-6, tight)]

@@ -1,4 +1,4 @@
-//! What a result says of itself: status, error, iterations; refusals; hard problems; any number of threads.
+//! The report of a result: status, error, iterations; refused input; hard problems; any number of threads.
 
 use super::certificate::check;
 use super::*;
@@ -6,7 +6,7 @@ use wgpca::Pool;
 use wgpca::Status;
 use wgpca::ot::Report;
 
-/// O12: the tolerance counts.
+/// A smaller tolerance takes more iterations and is reached.
 #[test]
 fn tolerance_is_obeyed() {
     fn iterations<T: Real>(tolerances: &[f64]) {
@@ -25,7 +25,7 @@ fn tolerance_is_obeyed() {
     iterations::<f32>(&[1e-2, 1e-4, 1e-6]);
 }
 
-/// O13, O1: out of iterations is not converged, and finite all the same.
+/// A solve that runs out of iterations is not reported as converged, and its numbers are finite.
 #[test]
 fn out_of_iterations() {
     fn stopped<T: Real>() {
@@ -41,7 +41,7 @@ fn out_of_iterations() {
     stopped::<f64>();
 }
 
-/// O4, O6: bad input is an error that names the point, and never a number.
+/// Bad input is an error that names the point or the weight; no number is returned.
 #[test]
 fn bad_input_is_refused() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -57,7 +57,7 @@ fn bad_input_is_refused() {
         assert!(Points::weighted(&[0.0, 1.0], 1, weights).is_err(), "{weights:?}");
     }
     assert!(Points::<f64>::uniform(&[], 2).is_err() && Points::uniform(&[1.0], 0).is_err());
-    // Any positive sum will do.
+    // Weights with any positive sum are accepted.
     let (x, y) = (Points::weighted(&[0.0, 1.0], 1, &[2.0, 2.0]).unwrap(), cloud::<f64>(&px(3, 2), 2, None));
     assert_eq!(x, Points::uniform(&[0.0, 1.0], 1).unwrap());
     let sane = Sinkhorn::default();
@@ -74,7 +74,7 @@ fn bad_input_is_refused() {
     }
 }
 
-/// O13: finite input whose squares, or whose ratio to ε, leave the range of the precision is refused.
+/// Finite input is refused if its squares, or its ratio to ε, leave the range of the precision.
 #[test]
 fn input_beyond_the_range_is_refused() {
     fn refused<T: Real>(y: &[f64], epsilon: Epsilon) {
@@ -87,15 +87,15 @@ fn input_beyond_the_range_is_refused() {
     refused::<f64>(&[1e160, 2e160], Epsilon::Fixed(1.0));
     refused::<f32>(&[1e30, 2e30], Epsilon::Fixed(1.0));
     refused::<f32>(&[1.0, 2.0], Epsilon::Fixed(1e-300));
-    // Nothing but rounding would be left.
+    // Only rounding errors would remain.
     refused::<f32>(&[1.0, 2.0], Epsilon::Fixed(1e6));
     refused::<f64>(&[1.0, 2.0], Epsilon::Fixed(1e300));
 }
 
-/// A result that holds anything that is not finite says `Diverged`, from the first iteration on.
+/// A result with a number that is not finite has the status `Diverged`, from the first iteration on.
 #[test]
 fn overflow_is_never_converged() {
-    // The mean of the squares is in range, one of them is not.
+    // The mean of the squares is in range, but one of them is not.
     let x = cloud::<f32>(&[0.0, 1.0], 1, None);
     let y = cloud::<f32>(&[0.0, 1e20], 1, Some(&[1.0, 1e-25]));
     for max_iterations in [1, 1000] {
@@ -108,7 +108,7 @@ fn overflow_is_never_converged() {
             assert_eq!(r.report.status, Status::Diverged);
         }
     }
-    // What is in range is solved, however far out.
+    // Extreme input within the range is solved.
     fn converges<T: Real>(y: &[f64], epsilon: Epsilon) {
         let (x, y) = (cloud::<T>(&[0.0, 1.0], 1, None), cloud(y, 1, None));
         let r = solve(&x, &y, &Sinkhorn { epsilon, ..Default::default() });
@@ -120,7 +120,7 @@ fn overflow_is_never_converged() {
     converges::<f32>(&[1e15, 2e15], Epsilon::default());
 }
 
-/// O2: densities on a grid, whose weights fall to 1e-40 (no normal f32) and below.
+/// Densities on a grid, with weights down to 1e-40 (not a normal f32) and below.
 #[test]
 fn weights_of_many_magnitudes() {
     let grid = table(101, 1, |i, _| 0.01 * i);
@@ -137,7 +137,7 @@ fn weights_of_many_magnitudes() {
         let single = solve(&x, &y, &settings);
         check("bells", &x, &y, &settings, &single);
         assert!((single.value - double.value).abs() < 1e-4 * double.value);
-        // Far from the ends of the grid the second bell is the first one, moved.
+        // If the bells are far from the ends of the grid, the second is a translate of the first.
         if width < 0.1 {
             assert!((double.value - 0.09).abs() < 1e-4, "{}", double.value);
         }
@@ -153,8 +153,8 @@ fn three_blobs(seed: u64, n: usize, width: f64) -> Vec<f64> {
     (0..3 * n).map(|p| 1000.0 * (centres[3 * point(p) + p % 3] + width * s.normal()) + 300.0).collect()
 }
 
-/// The stress of the solver's study (section 6 there), where without annealing one in forty did not converge in 20,000 iterations, as
-/// of plain Sinkhorn. Blobs whose masses differ by less than a point of either cloud may still stay open.
+/// Hard problems: of many similar ones, without annealing one in forty did not converge in 20,000 iterations, nor did it with
+/// plain Sinkhorn. Blobs whose masses differ by less than a point of either cloud can remain unconverged.
 #[test]
 fn hard_problems() {
     let mut open = vec![];
@@ -184,7 +184,7 @@ fn softmins(n: usize, cost: impl Fn(usize, usize) -> f64, g: &[f64], w: &[f64]) 
     (0..n).map(row).collect()
 }
 
-/// Iterations of plain Sinkhorn, densely and in the log domain, from g = 0.
+/// Iterations of plain Sinkhorn, dense and in the log domain, from g = 0.
 fn plain(x: &Points<f64>, y: &Points<f64>, epsilon: f64, tolerance: f64, cap: usize) -> usize {
     let (n, m, d) = (x.len(), y.len(), x.dim());
     let at = |p: usize| square(&x.coords()[p / m * d..][..d], &y.coords()[p % m * d..][..d]) / epsilon;
@@ -202,8 +202,8 @@ fn plain(x: &Points<f64>, y: &Points<f64>, epsilon: f64, tolerance: f64, cap: us
     cap
 }
 
-/// The safeguard: never much more than twice the iterations of plain Sinkhorn (2.05 in the study), and far fewer where
-/// plain Sinkhorn is slow.
+/// The safeguard: at most little more than twice the iterations of plain Sinkhorn (2.05 was the largest ratio in experiments),
+/// and far fewer where plain Sinkhorn is slow.
 #[test]
 fn mixing_against_plain_sinkhorn() {
     let (mut mixed, mut simple) = (0, 0);
@@ -218,20 +218,20 @@ fn mixing_against_plain_sinkhorn() {
         let r = solve(&x, &y, &auto(0.02, 1e-6));
         let cap = 3000;
         let slow = plain(&x, &y, r.epsilon, 1e-6, cap);
-        // The symmetric problems have theirs.
+        // The iterations also cover the symmetric problems.
         if slow < cap {
             assert!(r.report.iterations as f64 <= 2.05 * slow as f64 + 20.0, "{k}: {:?}, plain {slow}", r.report);
             (mixed, simple) = (mixed + r.report.iterations, simple + slow);
         }
     }
-    // The study's ratios at 1e-5 are 8 and more; its problems have 1024 points.
+    // In experiments with 1024 points, the ratios at 1e-5 are 8 and more.
     assert!(simple > 3000 && 3 * mixed < simple, "{mixed} iterations, plain {simple}");
 }
 
-/// Sums have one order: a pool of any size, or none, gives the same bits.
+/// Sums have a fixed order: a pool of any size, or none, gives the same bits.
 #[test]
 fn threads_change_nothing() {
-    // The last is large enough for several workers on one problem, in so many dimensions that distances are kept.
+    // The last is large enough for several workers on one problem, with so many dimensions that distances are stored.
     for (n, m, d) in [(700, 650, 3), (1500, 1400, 3), (2100, 2050, 20)] {
         let y: Vec<f64> = normals(91, d * m).iter().map(|v| 0.9 * v + 0.5).collect();
         let (x, y) = (cloud::<f32>(&normals(90, d * n), d, None), cloud(&y, d, Some(&weights(92, m))));

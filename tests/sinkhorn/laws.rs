@@ -1,4 +1,4 @@
-//! Laws that hold whatever the clouds: symmetry, invariance, exactness for small ε, and derivatives.
+//! Laws for all clouds: symmetry, invariance, exactness for small ε, and derivatives.
 
 use super::*;
 use crate::common::taylor_slope;
@@ -12,7 +12,7 @@ fn pair<T: Real>() -> (Points<T>, Points<T>) {
     (cloud(&normals(1, 3 * 17), 3, Some(&weights(3, 17))), cloud(&y, 3, Some(&weights(4, 23))))
 }
 
-/// Solved as far as f64 goes; errors of values are then squares of 1e-11.
+/// Solved to the accuracy of f64; errors of values are then of the order of the square of 1e-11.
 fn tight(epsilon: f64) -> Sinkhorn {
     fixed(epsilon, 1e-11)
 }
@@ -23,7 +23,7 @@ fn moved<T: Real>(x: &Points<T>, shift: &[f64], factor: f64) -> Points<T> {
     cloud(&coords, d, Some(&widen(x.weights())))
 }
 
-/// A cloud without its order: rows of `x` as `order` says.
+/// A reordered cloud: its rows are the rows `order` of `x`.
 fn taken(x: &Points<f64>, order: &[usize], weights: &[f64]) -> Points<f64> {
     let coords: Vec<f64> = order.iter().flat_map(|&i| x.coords()[i * x.dim()..(i + 1) * x.dim()].to_vec()).collect();
     cloud(&coords, x.dim(), Some(weights))
@@ -42,7 +42,7 @@ fn symmetric_and_zero_on_the_diagonal() {
     }
 }
 
-/// O9: one point and itself; O15: |v|² whatever ε, and S(sx, sy) = s² S(x, y) with the default ε.
+/// A translation costs |v|² for every ε, and S(sx, sy) = s² S(x, y) with the default ε.
 #[test]
 fn translation_and_scale() {
     let (x, y) = pair::<f64>();
@@ -55,7 +55,7 @@ fn translation_and_scale() {
     assert!((shifted.value - v.iter().map(|v| v * v).sum::<f64>()).abs() < 1e-11);
     let expected: Vec<f64> = x.weights().iter().flat_map(|a| v.map(|v| -2.0 * a * v)).collect();
     assert!(distance(&shifted.gradient, &expected) < 1e-10);
-    // O15: hard-coded constants would show.
+    // Constants that do not scale with the data would show here.
     for scale in [1e-6, 1e6] {
         let unit = solve(&x, &y, &auto(0.01, 1e-8));
         let scaled = solve(&moved(&x, &[0.0; 3], scale), &moved(&y, &[0.0; 3], scale), &auto(0.01, 1e-8));
@@ -67,8 +67,8 @@ fn translation_and_scale() {
     }
 }
 
-/// A common offset costs the digits of the input and no others: f32 at an offset of 300 against f64 of the same numbers
-/// is as good as without.
+/// A common offset costs only digits of the input: f32 at an offset of 300, compared with f64 of the same numbers, is as accurate
+/// as without the offset.
 #[test]
 fn common_offset_in_single_precision() {
     let (x, y) = pair::<f32>();
@@ -84,7 +84,7 @@ fn common_offset_in_single_precision() {
     }
 }
 
-/// O16, O18: order, duplicates and split weights mean nothing.
+/// The order of points, duplicated points and split weights do not change the result.
 #[test]
 fn order_duplicates_and_splits() {
     let (x, y) = pair::<f64>();
@@ -109,8 +109,8 @@ fn order_duplicates_and_splits() {
     }
 }
 
-/// O2: points of weight zero, near and far, on both sides, below and above the size at which a coarse problem starts
-/// the solve. Their potentials are the softmins that extend the others'.
+/// Points of weight zero, near and far, in both clouds, below and above the size at which a coarse problem starts the solve.
+/// Their potentials are the softmins that extend those of the others.
 fn zero_weights<T: Real>(n: usize, scale: f64, bound: f64) {
     let d = 3;
     let grow = |seed: u64, count: usize| {
@@ -189,8 +189,8 @@ fn small_epsilon_meets_the_best_assignment() {
                 solve(&cloud::<f64>(&x, 2, None), &cloud(&y, 2, None), &settings),
                 solve(&cloud::<f32>(&x, 2, None), &cloud(&y, 2, None), &settings),
             );
-            // Where mass has to hop the marginals take longer; the dual value is then short by no more than their error
-            // times what the potentials span.
+            // If mass has to move in many steps, the marginals converge slowly. The dual value is then too small by at most their
+            // error times the span of the potentials.
             let span = largest_cost(&cloud::<f64>(&x, 2, None), &cloud(&y, 2, None));
             for (value, report) in [(double.value, double.report), (single.value, single.report)] {
                 let bound = epsilon * (n as f64).ln() + 2.0 * span * report.marginal_error + 1e-6 * best;
@@ -213,7 +213,7 @@ fn permutations(items: &mut [usize], from: usize, visit: &mut impl FnMut(&[usize
     }
 }
 
-/// O17: the gradient is the derivative of the value: every coordinate by central differences, and Taylor's slope 2.
+/// The gradient is the derivative of the value: every coordinate by central differences, and Taylor slope 2.
 #[test]
 fn gradient_is_the_derivative() {
     let (x, y) = pair::<f64>();
@@ -241,7 +241,7 @@ fn gradient_is_the_derivative() {
     }
 }
 
-/// Moving all of x moves S as its mean: Σ ∂S/∂x = 2 (x̄ − ȳ) exactly, and moving y does the opposite.
+/// Moving all of x changes S through its mean: Σ ∂S/∂x = 2 (x̄ − ȳ) exactly, and moving y has the opposite effect.
 #[test]
 fn gradients_sum_to_the_distance_of_the_means() {
     let (x, y) = pair::<f64>();
@@ -256,7 +256,7 @@ fn gradients_sum_to_the_distance_of_the_means() {
     }
 }
 
-/// A solve that starts at its solution is over at once. Points so far apart that xx and yy take two iterations.
+/// A solve that starts at its solution ends at once. The points are so far apart that xx and yy take two iterations.
 #[test]
 fn restart_from_the_solution() {
     let x = cloud::<f64>(&table(9, 2, |i, k| 10.0 * i + k), 2, Some(&weights(1, 9)));
@@ -270,7 +270,7 @@ fn restart_from_the_solution() {
     assert_eq!(warm.report.iterations, own);
     assert!((warm.value - cold.value).abs() < 1e-12 * cold.value);
     assert!(distance(&warm.gradient, &cold.gradient) < 1e-9);
-    // O6 for potentials: a wrong length or NaN is an error.
+    // Potentials of a wrong length or with NaN are an error.
     let mut bad = cold.potentials.clone();
     bad.g[3] = f64::NAN;
     assert!(divergence_from(&x, &y, &settings, &bad).is_err());
@@ -278,7 +278,7 @@ fn restart_from_the_solution() {
     assert!(divergence_from(&x, &y, &settings, &bad).is_err());
 }
 
-/// A solver that saw other problems, larger and smaller, finds what the function finds in new memory, bit for bit.
+/// A solver that was used for larger and smaller problems gives the same bits as the function with new memory.
 #[test]
 fn a_solver_keeps_memory_and_nothing_else() {
     fn one<T: Real>() {

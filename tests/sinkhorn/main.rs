@@ -1,6 +1,6 @@
-//! The Sinkhorn divergence against other programs, closed forms, exact assignments and its own laws.
+//! Compares the Sinkhorn divergence with other programs, closed forms, exact assignments and general laws.
 //!
-//! The codes O1, O2 ... name complaints of users of other programs; a test says which ones it guards against.
+//! Names of cases in `golden/sinkhorn.json` can begin with codes such as O1; these are only labels.
 
 mod certificate;
 #[path = "../common/mod.rs"]
@@ -16,10 +16,10 @@ use wgpca::Real;
 use wgpca::ot::{Divergence, Epsilon, Points, Sinkhorn, divergence};
 use wgpca::rng::Stream;
 
-/// The stored kernel, and the same iteration streamed.
+/// Sizes of the memory for kernels: enough to store the kernel, and two for which the same iteration is streamed.
 const MEMORIES: [usize; 3] = [64 << 20, 1, 0];
 
-/// A cloud; equal weights if there are none.
+/// A cloud; with equal weights if none are given.
 fn cloud<T: Real>(coords: &[f64], d: usize, weights: Option<&[f64]>) -> Points<T> {
     let coords: Vec<T> = cast(coords);
     match weights {
@@ -50,7 +50,7 @@ fn table(n: usize, d: usize, f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     (0..n * d).map(|p| f((p / d + 1) as f64, (p % d + 1) as f64)).collect()
 }
 
-/// The clouds of the O cases.
+/// Clouds of several cases in `golden/sinkhorn.json`.
 fn px(n: usize, d: usize) -> Vec<f64> {
     table(n, d, |i, k| (12.9898 * i + 78.233 * k).sin())
 }
@@ -63,7 +63,7 @@ fn stream(seed: u64) -> Stream {
     Stream::new(seed, [0; 3])
 }
 
-/// Standard normal numbers, the same ones for the same seed.
+/// Standard normal numbers, reproducible by their seed.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
     let mut stream = stream(seed);
     (0..count).map(|_| stream.normal()).collect()

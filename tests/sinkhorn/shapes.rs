@@ -1,4 +1,5 @@
-//! Sizes that divide no tile, every small dimension, awkward shapes, a wide range of ε: stored, streamed, f32 and f64.
+//! Sizes that are not multiples of a tile, all small dimensions, unusual shapes, a wide range of ε: stored, streamed, f32 and
+//! f64.
 
 use super::certificate::{Certificate, check};
 use super::*;
@@ -11,7 +12,8 @@ fn implied<T: Real>(x: &Points<T>, xy: &Certificate, xx: &Certificate) -> Vec<f6
     means.map(|(p, (own, cross))| 2.0 * x.weights()[p / x.dim()].to_f64() * (own - cross)).collect()
 }
 
-/// Value between dual and primal bounds, gradient that of the plans: all from a dense computation. True if converged.
+/// Checks that the value is between dual and primal bounds and the gradient is that of the plans, by a dense computation. True if
+/// converged.
 fn sizes<T: Real>(n: usize, m: usize, d: usize, memory: usize) -> bool {
     let tolerance = if is_single::<T>() { 1e-5 } else { 1e-9 };
     let settings = Sinkhorn { kernel_memory: memory, max_iterations: 500, ..auto(0.2, tolerance) };
@@ -23,7 +25,7 @@ fn sizes<T: Real>(n: usize, m: usize, d: usize, memory: usize) -> bool {
     let own = solve(&x, &x, &own_settings);
     let (xy, xx) = (check("sizes", &x, &y, &settings, &r), check("sizes, own", &x, &x, &own_settings, &own));
     assert_eq!(r.value, r.ot_xy - 0.5 * r.ot_xx - 0.5 * r.ot_yy);
-    // Both bounds are off by at most the marginal error times the span of the potentials.
+    // Both bounds have an error of at most the marginal error times the span of the potentials.
     let span = largest_cost(&x, &y);
     let gap = |error: f64| 4.0 * (span * (error + xy.slack) + r.epsilon * xy.slack);
     assert!(xy.upper - xy.lower < gap(r.report.marginal_error), "{n} {m} {d}: {} .. {}", xy.lower, xy.upper);
@@ -64,7 +66,7 @@ fn sizes_that_divide_no_tile() {
     ];
     let (mut converged, mut all) = (0, 0);
     for (k, &(n, m)) in pairs.iter().enumerate() {
-        // Every dimension for the small ones, in turn for the large ones.
+        // Every dimension for small pairs; one dimension each, in turn, for large ones.
         let dims = if n * m > 5000 { &dims[k % 6..k % 6 + 1] } else { &dims[..] };
         for &d in dims {
             for memory in MEMORIES {
@@ -96,7 +98,7 @@ fn shape(name: &str, seed: u64, n: usize) -> Shape {
     }
 }
 
-/// Stored and streamed are one iteration: the same values where both converge, true reports in any case.
+/// Stored and streamed are the same iteration: the same values if both converge, correct reports in any case.
 fn stored_and_streamed<T: Real>(x: &Shape, y: &Shape, names: &str, scale: f64, cap: usize) -> bool {
     let (px, py) = (cloud::<T>(&x.0, x.1, x.2.as_deref()), cloud::<T>(&y.0, y.1, y.2.as_deref()));
     let tolerance = if is_single::<T>() { 1e-5 } else { 1e-10 };
@@ -106,15 +108,15 @@ fn stored_and_streamed<T: Real>(x: &Shape, y: &Shape, names: &str, scale: f64, c
         check(&format!("{names}, ε factor {scale}"), &px, &py, &settings, &r);
         r
     });
-    // Tiles computed anew are the stored ones, bit for bit.
+    // Recomputed tiles equal stored ones bit for bit.
     assert_eq!((stored.report, stored.value, &stored.gradient), (anew.report, anew.value, &anew.gradient));
     let converged = [&stored, &streamed].iter().all(|r| r.report.status == Status::Converged);
     if converged {
-        // Two dual values, each short by at most the marginal error times the span of the potentials.
+        // Two dual values, each too small by at most the marginal error times the span of the potentials.
         let bound = if is_single::<T>() { 1e-5 } else { 1e-9 };
         let size = stored.ot_xy.abs() + largest_cost(&px, &py) + 1e-30;
         let apart = (stored.value - streamed.value).abs();
-        // And each rounded, where all else is 0.
+        // The rounding of both values, which matters if everything else is 0.
         let rounding = 8.0 * T::EPSILON.to_f64() * stored.epsilon;
         assert!(apart < bound * size + rounding, "{names} {scale}: {} {}", stored.value, streamed.value);
     }
@@ -148,11 +150,11 @@ fn awkward_shapes_stored_and_streamed() {
             converged += usize::from(stored_and_streamed::<f32>(&x, &y, &names, scale, 2000));
         }
     }
-    // Nearly a tree for the smallest ε, where no Sinkhorn iteration gets far: Newton steps do.
+    // For the smallest ε the plan is nearly a tree, on which Sinkhorn iterations make almost no progress, but Newton steps do.
     assert_eq!(converged, all);
 }
 
-/// Large enough for a coarse start, whose potentials may be far out: in high dimension or for a small ε the stored
+/// Large enough for a coarse start, whose potentials can be far from the solution: in high dimension or for a small ε the stored
 /// kernel of such a start has rows that are empty or clamped.
 #[test]
 fn coarse_start_far_from_the_solution() {

@@ -1,15 +1,15 @@
-//! Problems that a plain start does not reach: a small ε, clusters far apart with other masses, shapes of other sizes. Families of
-//! them, and numbers from outside.
+//! Problems for which a plain start does not suffice: small ε, distant clusters with different masses, shapes of different sizes.
+//! Families of such problems, and numbers from other programs.
 
 use super::*;
 use crate::common::{floats, golden};
 use wgpca::Status;
 use wgpca::ot::{DivergenceSolver, Report};
 
-/// All iterations of a solve, whatever it went through.
+/// Limit of the iterations of a solve, including all its phases.
 const ALL: usize = 2000;
 
-/// The value of OT_ε and exact transport by other programs, in both precisions.
+/// The value of OT_ε, compared with other programs and with exact transport, in both precisions.
 #[test]
 fn other_programs_at_a_small_epsilon() {
     fn check<T: Real>(bound: f64) {
@@ -35,8 +35,8 @@ fn other_programs_at_a_small_epsilon() {
     check::<f32>(1e-5);
 }
 
-/// Few points that have all found their partners, and leak into each other: errors go down as 1/k. Plain Sinkhorn iterations are at
-/// 9e-5 after 10,000 and at 2e-7 after 200,000 (NumPy, f64); this is the value there.
+/// Few points that have all found their partners and exchange a little mass: errors decrease as 1/k. Plain Sinkhorn iterations
+/// are at 9e-5 after 10,000 and at 2e-7 after 200,000 (NumPy, f64); the expected value is the one reached there.
 #[test]
 fn six_points_that_leak() {
     let x = [
@@ -65,7 +65,7 @@ fn six_points_that_leak() {
     check::<f32>(&x, &y, 1e-4);
 }
 
-/// Any few points, a tenth of them with weights: all solves converge.
+/// Random problems of few points, a tenth of them with weights: all solves converge.
 #[test]
 fn few_points() {
     let (coarse, fine) = ([1e-1, 1e-2, 1e-3], [1e-4, 1e-5, 1e-6]);
@@ -117,13 +117,13 @@ fn mean_square(y: &[f64], d: usize) -> f64 {
     2.0 * wgpca::ot::variance(&cloud::<f64>(y, d, None))
 }
 
-/// Blobs of random masses around the same centres, of which each pair is up to `apart` from the next.
+/// Two clouds of blobs with random masses around the same centres.
 fn blobs(seed: u64, d: usize, clusters: usize, n: usize, scale: f64, width: f64) -> Hard {
     let mut s = stream(seed);
     let root = (d as f64).sqrt();
     let centres: Vec<f64> = (0..clusters * d).map(|_| s.normal() / root).collect();
     let mut cloud = || -> Vec<f64> {
-        // Weights of a Dirichlet law.
+        // Dirichlet-distributed weights.
         let masses: Vec<f64> = (0..clusters).map(|_| -(1.0 - s.uniform()).ln()).collect();
         let total: f64 = masses.iter().sum();
         let mut points = vec![];
@@ -151,7 +151,7 @@ fn far_clusters(n: usize, apart: f64) -> Hard {
     Hard { name: format!("two clusters, {apart} √ε apart, n {n}"), d: 2, x, y, epsilon: 1.0 }
 }
 
-/// A normal cloud, and one far from it and three times as wide.
+/// A normal cloud, and a distant one three times as wide.
 fn far_and_wide(n: usize, d: usize, scale: f64) -> Hard {
     let (x, y) = (normals(n as u64, n * d), normals(1 + n as u64, n * d));
     let y: Vec<f64> = y.iter().map(|v| 10.0 + 3.0 * v).collect();
@@ -159,14 +159,14 @@ fn far_and_wide(n: usize, d: usize, scale: f64) -> Hard {
     Hard { name: format!("far and wide, d {d}, n {n}, scale {scale:e}"), d, x, y, epsilon }
 }
 
-/// Status and iterations of OT_ε(x, y), and what the value says that it was for.
+/// Status and iterations of OT_ε(x, y), after a check that the value and the gradient belong to it.
 fn attempt<T: Real>(hard: &Hard, tolerance: f64) -> Report {
     let (x, y) = (cloud::<T>(&hard.x, hard.d, None), cloud::<T>(&hard.y, hard.d, None));
     let settings = Sinkhorn { max_iterations: ALL, ..fixed(hard.epsilon, tolerance) };
     let mut gradient = vec![T::ZERO; hard.x.len()];
     let report = DivergenceSolver::new(&settings).unwrap().gradient(&x, &y, &mut gradient).unwrap();
     assert!(gradient.iter().all(|g| g.is_finite()), "{}", hard.name);
-    // Σ ∂S/∂x = 2 (x̄ − ȳ), as far as columns are met: off by the marginal error times the diameter.
+    // Σ ∂S/∂x = 2 (x̄ − ȳ) if the columns have their masses; the difference is at most the marginal error times the diameter.
     let (mx, my) = (wgpca::ot::mean(&x), wgpca::ot::mean(&y));
     let reach = (largest_cost(&x, &y).sqrt() + largest_cost(&y, &y).sqrt()) * (report.marginal_error + 1e-5);
     for k in 0..hard.d {
@@ -176,7 +176,7 @@ fn attempt<T: Real>(hard: &Hard, tolerance: f64) -> Report {
     report
 }
 
-/// Converged, or as far as the precision goes and saying so.
+/// Converged, or stopped at the limit of the precision with a status that says so.
 fn settled(hard: &Hard) -> [Report; 2] {
     let reports = [attempt::<f64>(hard, 1e-4), attempt::<f32>(hard, 1e-3)];
     let ends = reports.map(|r| r.status);
@@ -201,7 +201,7 @@ fn families_of_hard_problems() {
     }
 }
 
-/// All of them; a line each. Minutes.
+/// All problems, one printed line each. Takes minutes.
 #[test]
 #[ignore = "135 problems of up to 4000 points"]
 fn all_families_of_hard_problems() {
@@ -244,7 +244,7 @@ fn short(r: &Report) -> (usize, &'static str, String) {
     (r.iterations, r.status.name(), format!("{:.1e}", r.marginal_error))
 }
 
-/// One point against many: OT_ε = Σ b |x − y|² at every ε, and ∂S/∂x = 2 (x − ȳ), whichever side it is on.
+/// One point and many points: OT_ε = Σ b |x − y|² for every ε, and ∂S/∂x = 2 (x − ȳ), whichever cloud is the single point.
 #[test]
 fn one_point_against_many() {
     fn check<T: Real>(bound: f64) {
@@ -269,7 +269,7 @@ fn one_point_against_many() {
     check::<f32>(1e-5);
 }
 
-/// Two clouds of one point in one place: 0, whatever rounding made of the place.
+/// Two clouds of one coinciding point: 0, despite the rounding of its coordinates.
 #[test]
 fn one_place() {
     for settings in [auto(0.01, 1e-4), fixed(1e-9, 1e-4)] {
@@ -286,8 +286,8 @@ fn one_place() {
     assert_eq!((r.value, r.epsilon, r.report.status), (0.0, 1.0, Status::Converged));
 }
 
-/// A tolerance that the precision does not hold: f32 hands over to f64, and f64 says so, after a few iterations more than it took to
-/// find out. All of them count.
+/// A tolerance that the precision cannot reach: f32 passes the problem to f64, and f64 reports it, after few iterations more than
+/// it took to detect. All iterations count.
 #[test]
 fn rounding_has_a_status_of_its_own() {
     fn check<T: Real>(expected: Status) {
@@ -306,8 +306,8 @@ fn rounding_has_a_status_of_its_own() {
     check::<f64>(Status::Rounding);
 }
 
-/// The gradient vanishes with the distance of the clouds, at any tolerance: 0 where they are one, and relatively right where they
-/// nearly are. S(x, x + v) has the gradient −2 a v.
+/// The gradient vanishes with the distance of the clouds, at any tolerance: 0 if they are equal, and relatively accurate if they
+/// are nearly equal. S(x, x + v) has the gradient −2 a v.
 #[test]
 fn gradients_between_clouds_that_nearly_coincide() {
     fn check<T: Real>(zero: f64) {
@@ -324,7 +324,7 @@ fn gradients_between_clouds_that_nearly_coincide() {
                     assert!(largest(&crate::common::widen(&r.gradient)) < zero, "{}: {:?}", T::NAME, r.report);
                 }
                 for shift in [1e-1, 1e-2, 1e-3, 1e-4] {
-                    // Below, f32 rounds the shift itself.
+                    // Below this, f32 rounds the shift itself.
                     if is_single::<T>() && shift < 1e-3 {
                         continue;
                     }

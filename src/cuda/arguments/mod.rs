@@ -1,9 +1,9 @@
-//! What kernels are told: one struct each, laid out as the device code has it.
+//! Arguments of kernels: one struct per kernel, with the memory layout of the device code.
 
 use cudarc::driver::{DevicePtr as Readable, DevicePtrMut as Writable, DeviceRepr};
 use std::marker::PhantomData;
 
-/// Where numbers lie that a kernel reads, `const T*` there. Their buffer is borrowed as long as this lives.
+/// Address of numbers that a kernel reads, `const T*` in the device code. Borrows their buffer.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct DevicePtr<'a, T> {
@@ -11,8 +11,7 @@ pub(crate) struct DevicePtr<'a, T> {
     buffer: PhantomData<&'a [T]>,
 }
 
-/// Where numbers lie that a kernel writes, and maybe reads, `T*` there. Nobody else has their buffer as long as this
-/// lives.
+/// Address of numbers that a kernel writes and possibly reads, `T*` in the device code. Borrows their buffer exclusively.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct DevicePtrMut<'a, T> {
@@ -20,14 +19,14 @@ pub(crate) struct DevicePtrMut<'a, T> {
     buffer: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: an address on the device, 8 bytes as there.
+// SAFETY: a device address, 8 bytes as in the device code.
 unsafe impl<T> DeviceRepr for DevicePtr<'_, T> {}
-// SAFETY: an address on the device, 8 bytes as there.
+// SAFETY: a device address, 8 bytes as in the device code.
 unsafe impl<T> DeviceRepr for DevicePtrMut<'_, T> {}
 
 /// A buffer, or a part of one, for a kernel to read.
 pub(crate) fn read<T, B: Readable<T>>(buffer: &B) -> DevicePtr<'_, T> {
-    // What comes with the address would mark the end of the use for other streams: a buffer has but one.
+    // The guard returned with the address marks the end of use for other streams; a buffer is used in only one stream.
     let (address, _) = buffer.device_ptr(buffer.stream());
     DevicePtr { address, buffer: PhantomData }
 }
@@ -39,13 +38,13 @@ pub(crate) fn write<T, B: Writable<T>>(buffer: &mut B) -> DevicePtrMut<'_, T> {
     DevicePtrMut { address, buffer: PhantomData }
 }
 
-/// The struct that a kernel takes.
+/// The struct that is the argument of a kernel.
 pub(crate) trait KernelArgs: DeviceRepr {
-    /// Its instances: [`Grid::instance`](super::launch::Grid::instance) and the name of each.
+    /// The kernels that take it: [`Grid::instance`](super::launch::Grid::instance) and the name of each.
     const KERNELS: &'static [(u32, &'static str)];
 }
 
-/// The structs that kernels take, and structs within them, as the device code defines them under the same names:
+/// Defines the argument structs of kernels, and structs within them, under the names that they have in the device code:
 ///
 /// ```text
 /// kernel_args! {
@@ -55,8 +54,8 @@ pub(crate) trait KernelArgs: DeviceRepr {
 /// }
 /// ```
 ///
-/// Members are numbers, device pointers and such structs, in the order of the device code. `tests` compares every
-/// member with the device code; it reads the list `LAYOUTS`, of which there is one in a module.
+/// Members are numbers, device pointers and such structs, in the order of the device code. `tests` compares every member with the
+/// device code through the list `LAYOUTS`, so a module can use this macro once.
 macro_rules! kernel_args {
     ($(
         $(#[$about:meta])*
@@ -76,7 +75,7 @@ macro_rules! kernel_args {
                 let _ = members;
             };
 
-            // SAFETY: laid out as in C, and every member may be handed over, as was just checked.
+            // SAFETY: laid out as in C, and the check above requires that every member can be passed to a kernel.
             unsafe impl $(<$life>)? ::cudarc::driver::DeviceRepr for $name $(<$life>)? {}
 
             $crate::cuda::arguments::kernel_args!(@takes $name $(<$life>)?; $($base $($($instance)+)?)?);

@@ -1,18 +1,18 @@
-//! Every kernel's struct, member by member, against the device code as a compiler lays it out, and against the embedded
-//! PTX.
+//! Compares the struct of every kernel, member by member, with the layout that a compiler gives the device code, and its size
+//! with the embedded PTX.
 
 use super::{DevicePtr, DevicePtrMut};
 use crate::cuda::ptx::{PTX, arguments};
 use std::collections::{BTreeMap, BTreeSet};
 use wgpca_emulator::Field;
 
-/// What lies where.
+/// Lists the members of a type with their offsets.
 pub(in crate::cuda) trait Layout {
-    /// Adds itself, or its members, at this place of the whole.
+    /// Adds this type, or its members, at an offset in the whole struct.
     fn list(name: &str, offset: usize, to: &mut Vec<Field>);
 }
 
-/// A number as the device code calls its type.
+/// A number type under its name in the device code.
 trait Number {
     const KIND: &'static str;
 }
@@ -54,7 +54,7 @@ pub(in crate::cuda) struct Struct {
     pub list: fn(&str, usize, &mut Vec<Field>),
 }
 
-/// A struct as one kernel takes it.
+/// A struct as taken by one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Taken {
     name: String,
@@ -65,7 +65,7 @@ struct Taken {
 /// By kernel.
 type All = BTreeMap<String, Taken>;
 
-/// As the host has them.
+/// The structs of the host.
 fn on_the_host(lists: &[&[Struct]]) -> All {
     let mut all = All::new();
     for s in lists.iter().copied().flatten() {
@@ -79,13 +79,13 @@ fn on_the_host(lists: &[&[Struct]]) -> All {
     all
 }
 
-/// As the device code has them.
+/// The structs of the device code.
 fn on_the_device() -> All {
     let taken = |k: wgpca_emulator::Kernel| (k.name, Taken { name: k.structure, bytes: k.bytes, fields: k.fields });
     wgpca_emulator::kernels().into_iter().map(taken).collect()
 }
 
-/// Those of the crate, and those of the emulator's own kernels.
+/// The structs of the crate, and those of the emulator's own kernels.
 const CRATE: [&[Struct]; 4] = [
     crate::cuda::draw::arguments::LAYOUTS,
     crate::cuda::networks::arguments::LAYOUTS,
@@ -106,7 +106,7 @@ fn structs_are_those_of_the_device_code() {
     assert_eq!(wgpca_emulator::kernels().iter().filter(|k| !k.for_tests).count(), 29);
 }
 
-/// Else the embedded text is of other sources.
+/// Otherwise the embedded PTX was built from other sources.
 #[test]
 fn structs_are_those_of_the_embedded_kernels() {
     let embedded = arguments(PTX);
@@ -122,7 +122,7 @@ fn structs_are_those_of_the_embedded_kernels() {
     assert_eq!((kernels, PTX.matches(".entry ").count()), (embedded.len(), embedded.len()), "run kernels/build.py");
 }
 
-/// Structs like those of the emulator's `faulty_peek`, with a mistake each.
+/// Structs like those of the emulator's `faulty_peek`, each with one mistake.
 mod wrong {
     macro_rules! wrong {
         ($($name:ident { $($members:tt)* })*) => { $(

@@ -1,5 +1,5 @@
-//! Chains of solves on a GPU, in lock step: each round answers the present problem of every chain, all of one size in one
-//! launch. Twin: `ot::CpuBackend`, which follows one chain after the other.
+//! Solves chains of problems on a GPU, in rounds: each round solves the current problem of every chain, and all problems of one
+//! size in one launch. Twin: `ot::CpuBackend`, which processes one chain after the other.
 
 use super::device::CudaDevice;
 use super::memory::Buffer;
@@ -11,21 +11,21 @@ use crate::ot::{Answer, DivergenceBackend, DivergenceQuery, Points, Query, Repor
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Chains that are followed at once; it bounds the memory.
+/// Number of chains processed at once; it bounds the memory.
 const MAX_QUERIES: usize = 256;
 
-/// Solves chains on a device, in memory that is kept for the next.
+/// Solves chains on a device; its memory is kept for the next call.
 pub(crate) struct BatchedSolver {
     device: CudaDevice,
-    /// What the rooms are for.
+    /// The settings of the workspaces.
     settings: Option<Sinkhorn>,
-    /// Memory for each shape that came up.
+    /// A workspace for each shape that occurred.
     rooms: BTreeMap<Shape, Workspace>,
     cancel: Cancel,
 }
 
 impl Model<f32> {
-    /// This model with its projections on a GPU. The samples are those of the CPU; results differ by rounding.
+    /// This model with its projections computed on a GPU. The samples are those of the CPU; results differ by rounding.
     pub(crate) fn on_device(&self, device: &CudaDevice) -> Result<Projector<'_, f32>> {
         Ok(Projector::new(self, Box::new(BatchedSolver::new(&device.with_stream()?))))
     }
@@ -38,7 +38,7 @@ fn shape(problem: &DivergenceQuery<'_, f32>) -> Shape {
     (problem.x.len(), problem.y.len(), problem.x.dim())
 }
 
-/// Problems of one shape that begin alike, and whose they are.
+/// Problems of one shape with the same kind of start, and the chains that they belong to.
 struct Group<'a> {
     near: bool,
     chains: Vec<usize>,
@@ -85,7 +85,7 @@ impl BatchedSolver {
         BatchedSolver { device: device.clone(), settings: None, rooms: BTreeMap::new(), cancel: Cancel::new() }
     }
 
-    /// Gives up rooms for other settings, and those of the lot before.
+    /// Drops the workspaces of other settings, and those of the previous lot.
     fn begin(&mut self, settings: &Sinkhorn, lot: usize) {
         if lot > 0 || self.settings.as_ref() != Some(settings) {
             self.rooms.clear();
@@ -93,7 +93,7 @@ impl BatchedSolver {
         }
     }
 
-    /// Memory for these problems, all of one shape.
+    /// The workspace for these problems, which have the same shape.
     fn room(&mut self, problems: &[DivergenceQuery<'_, f32>], settings: &Sinkhorn) -> Result<&mut Workspace> {
         let (shape, pairs) = (shape(&problems[0]), problems.len());
         if self.rooms.get(&shape).is_some_and(|room| room.pairs < pairs) {
@@ -105,8 +105,8 @@ impl BatchedSolver {
         })
     }
 
-    /// Answers the present problem of every chain; false if none has any. `potentials` are those of each chain's last
-    /// answer.
+    /// Solves the current problem of every chain; false if no chain has one. `potentials` are those of the last answer of each
+    /// chain.
     fn round(
         &mut self,
         chains: &mut [&mut dyn Query<f32>],
@@ -150,7 +150,7 @@ fn groups<'a>(problems: impl Iterator<Item = (usize, DivergenceQuery<'a, f32>)>)
 struct Workspace {
     device: CudaDevice,
     shape: Shape,
-    /// Most problems at once.
+    /// Largest number of problems at once.
     pairs: usize,
     solver: Solver,
     x: Buffer<f32>,
@@ -163,19 +163,19 @@ struct Workspace {
 
 struct Answers {
     shape: Shape,
-    /// OT_ε(x, y), OT_ε(x, x), and what was reached.
+    /// OT_ε(x, y), OT_ε(x, x), and the report of each problem.
     values: Vec<(f64, f64, Report)>,
     gradients: Vec<f32>,
     potentials: Vec<f32>,
 }
 
 impl Answers {
-    /// n × d of each problem.
+    /// The gradients, n × d for each problem.
     fn gradients(&self) -> impl Iterator<Item = &[f32]> {
         self.gradients.chunks_exact(self.shape.0 * self.shape.2)
     }
 
-    /// 2 n + m of each problem, as in [`Solver::potentials`].
+    /// The potentials, 2 n + m for each problem, as in [`Solver::potentials`].
     fn potentials(&self) -> impl Iterator<Item = &[f32]> {
         self.potentials.chunks_exact(2 * self.shape.0 + self.shape.1)
     }
@@ -207,7 +207,7 @@ impl Workspace {
         device.copy_into(&problems.iter().map(|p| p.epsilon).collect::<Vec<_>>(), epsilon)
     }
 
-    /// Solves problems of this shape, from these potentials if there are any.
+    /// Solves problems of this shape, from these potentials if given.
     fn solve(&mut self, problems: &[DivergenceQuery<'_, f32>], potentials: Option<&[&[f32]]>) -> Result<Answers> {
         let start = match potentials {
             None => Start::Anneal,
@@ -233,7 +233,7 @@ impl Workspace {
         self.solver.self_terms()
     }
 
-    /// Without a start (x, x) alone.
+    /// Solves (x, y) and (x, x) from `start`, or only (x, x) without one.
     fn run(&mut self, problems: &[DivergenceQuery<'_, f32>], start: Option<Start>) -> Result<()> {
         self.put(problems)?;
         let Workspace { shape: (n, m, d), solver, x, y, a, b, epsilon, gradients, .. } = self;

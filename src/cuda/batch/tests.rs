@@ -1,4 +1,4 @@
-//! Against `ot::CpuBackend` in f64, which follows one chain after the other.
+//! Comparison with `ot::CpuBackend` in f64, which processes one chain after the other.
 
 use super::*;
 use crate::ot::{CpuBackend, Epsilon};
@@ -7,12 +7,13 @@ use crate::simd::real::Real;
 use crate::status::Status;
 use wgpca_emulator::{Order, session};
 
-/// Solves between a cloud that moves by a third of the last gradient and a fixed one; from the second problem on it starts near,
+/// Solves between a cloud that moves by a third of the last gradient and a fixed one. From the second problem on the start is
+/// close to the solution, except after a change of sizes in the middle.
 /// but for a change of sizes in the middle.
 #[derive(Clone)]
 struct Walk<T> {
     x: Points<T>,
-    /// For the later half.
+    /// Number of points in the second half.
     few: usize,
     y: Points<T>,
     epsilon: f64,
@@ -41,7 +42,7 @@ impl<T: Real> Query<T> for Walk<T> {
 
 fn cloud<T: Real>(seed: u32, n: usize, d: usize, shift: f64, weighted: bool) -> Points<T> {
     let mut s = Stream::new(u64::from(seed), [n as u32, d as u32, 1]);
-    // f32 holds them exactly, so that both precisions see the same clouds.
+    // f32 represents them exactly, so both precisions get the same clouds.
     let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(f64::from((shift + s.normal()) as f32))).collect();
     let weight = |k: usize| if !weighted { 1.0 } else { [0.0, 0.25, 0.5, 0.75][k % 4] };
     let weights: Vec<T> = (0..n).map(|k| T::from_f64(weight(k))).collect();
@@ -63,7 +64,7 @@ fn walks<T: Real>(d: usize) -> Vec<Walk<T>> {
 }
 
 fn settings(tolerance: f64) -> Sinkhorn {
-    // Walks hold their own ε.
+    // Each walk has its own ε.
     Sinkhorn { epsilon: Epsilon::Fixed(1.0), tolerance, max_iterations: 2000, ..Sinkhorn::default() }
 }
 
@@ -72,7 +73,7 @@ fn run<T: Real>(solves: &mut dyn DivergenceBackend<T>, mut walks: Vec<Walk<T>>, 
     walks
 }
 
-/// Every answer along walks of different lengths and sizes; alone as among others, in any order of threads.
+/// Every answer along walks of different lengths and sizes, both separately and together, in any order of threads.
 #[test]
 fn walks_against_the_cpu() {
     for (d, order) in [(2, Order::Forward), (3, Order::Reverse), (1, Order::Random(7))] {
@@ -92,7 +93,7 @@ fn walks_against_the_cpu() {
                 let off = a.2.iter().zip(&b.2).fold(0.0, |s: f64, (a, b)| s.max((f64::from(*a) - b).abs()));
                 assert!(off < 3e-4 * norm + 1e-7, "{what}: gradient off by {off} of {norm}");
             }
-            // A start nearby saves iterations.
+            // Starting near the solution saves iterations.
             if got.answers.len() == 5 {
                 assert!(got.answers[4].3.iterations < got.answers[0].3.iterations, "{:?}", got.answers);
             }
@@ -104,7 +105,7 @@ fn walks_against_the_cpu() {
     }
 }
 
-/// More chains than are followed at once.
+/// More chains than are processed at once.
 #[test]
 fn many_chains() {
     let _session = session(Order::Forward);

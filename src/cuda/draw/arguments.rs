@@ -1,9 +1,9 @@
-//! What the kernels of the draws are told (`kernels/sampling.cu`).
+//! Arguments of the kernels that draw (`kernels/sampling.cu`).
 
 use crate::cuda::arguments::{DevicePtr, DevicePtrMut, kernel_args};
 
 kernel_args! {
-    /// Constants of a training.
+    /// Constants of one training.
     #[derive(Clone, Copy)]
     struct DrawShape {
         seed: u64,
@@ -11,9 +11,9 @@ kernel_args! {
         m: u64,
         /// Units of work for x.
         units: u64,
-        /// Of a row of y.
+        /// Weight of a row of y.
         weight: f64,
-        /// ε where it is fixed, else 0.
+        /// ε if it is fixed, else 0.
         fixed: f64,
         twice_scale: f64,
         least: f64,
@@ -25,7 +25,7 @@ kernel_args! {
         form: u32,
         /// Rows of x that read one stream.
         rows: u32,
-        /// Numbers of the order that are shuffled in shared memory.
+        /// Numbers of the order that fit into shared memory, where they are shuffled.
         shared_numbers: u32,
         stratified: u32,
     }

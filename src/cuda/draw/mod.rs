@@ -1,5 +1,5 @@
-//! The draws of a step on the device: x ~ ρ, the measures of the step, y ~ ν_i and their ε (Algorithm 1, lines 3
-//! and 4): those of the CPU, x up to the last digit of f32, since a GPU's log, sin and cos are not the CPU's.
+//! The draws of a step on the device: x ~ ρ, the measures of the step, y ~ ν_i and their ε (Algorithm 1, lines 3 and 4). They
+//! equal those of the CPU, except x in the last digit of f32, because log, sin and cos of a GPU differ from those of the CPU.
 
 pub(super) mod arguments;
 
@@ -16,7 +16,7 @@ use arguments::{DrawMeasuresArgs, DrawOrderArgs, DrawReferenceArgs, DrawShape};
 use std::sync::Arc;
 
 const THREADS: u32 = 128;
-/// Numbers of the order of the measures that are shuffled in shared memory.
+/// Largest number of measures whose order is shuffled in shared memory.
 const SHARED: u64 = 12_000;
 
 /// All measures of a fit on the device.
@@ -26,7 +26,7 @@ pub(crate) struct Sources {
     pub n: usize,
     /// Dimension.
     pub d: usize,
-    /// The rule for ε in the frame of the data.
+    /// The rule for ε in the coordinates of the data.
     rule: Rule,
     /// Points of all measures, total × d.
     points: Buffer<f32>,
@@ -34,7 +34,7 @@ pub(crate) struct Sources {
     cumulative: Buffer<f64>,
     /// Measure i is at offsets[i] .. offsets[i+1].
     offsets: Buffer<u64>,
-    /// Index of the streams of each measure.
+    /// Stream index of each measure.
     keys: Buffer<u32>,
 }
 
@@ -64,11 +64,11 @@ impl Sources {
 pub(crate) struct Sampler {
     device: CudaDevice,
     sources: Arc<Sources>,
-    /// y of every slot, visits × m × d; of equal weights.
+    /// y of every slot, visits × m × d; all rows have equal weights.
     pub y: Buffer<f32>,
     /// ε of every slot.
     pub epsilon: Buffer<f64>,
-    /// The measure of every slot, in the engine's order.
+    /// The measure of every slot, in the order of the engine.
     pub index: Buffer<u32>,
     order: Buffer<u32>,
     picks: Buffer<u32>,
@@ -77,7 +77,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// `run` tells streams of different components and starts apart.
+    /// `run` distinguishes the streams of different components and starts.
     pub fn new(device: &CudaDevice, sources: &Arc<Sources>, settings: &Settings, run: u32) -> Result<Self> {
         let (n, d, m) = (sources.n, sources.d, settings.batch);
         let visits = settings.measures.min(n);
@@ -104,7 +104,7 @@ impl Sampler {
             units: units as u64,
             shared_numbers: shared as u32,
             stratified: u32::from(stratified),
-            // That of Points::buffer.
+            // The weight that Points::buffer uses.
             weight: f64::from((1.0 / m as f64) as f32),
             fixed,
             twice_scale,
@@ -116,7 +116,7 @@ impl Sampler {
             index: device.zeros(visits)?,
             order: device.zeros(n)?,
             picks: device.zeros(n)?,
-            // No round: the first step draws the order.
+            // No round yet: the first step draws the order.
             epoch: device.upload(&[u64::MAX])?,
             device: device.clone(),
             sources: sources.clone(),
@@ -124,7 +124,7 @@ impl Sampler {
         })
     }
 
-    /// Enqueues the draws of the step whose number `step` holds; x is m × d.
+    /// Enqueues the draws of the step with the number stored in `step`; x is m × d.
     pub fn draw(&mut self, step: &Buffer<u64>, x: &mut Buffer<f32>) -> Result<()> {
         let Sampler { device, sources, y, epsilon, index, order, picks, epoch, shape } = self;
         let shape = *shape;

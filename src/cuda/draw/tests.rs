@@ -1,5 +1,5 @@
-//! Draws against those of the CPU: indices and points bit for bit, normals to rounding (the f64 functions of a GPU differ
-//! from those of the CPU in the last place).
+//! Compares draws with those of the CPU: indices and points bit for bit, normals up to rounding (the f64 functions of a GPU
+//! differ from those of the CPU in the last digit).
 
 use super::*;
 use crate::clouds::shared::CpuTrainer;
@@ -8,7 +8,7 @@ use crate::measure::Measure;
 use crate::rng::Stream;
 use wgpca_emulator::{Order, configure};
 
-/// n measures of 1 to 40 points of unequal weights, some 0.
+/// n measures of 1 to 40 points with unequal weights, some 0.
 pub(in crate::cuda) fn data(n: usize, d: usize) -> Data<f32> {
     let measure = |i: usize| {
         let mut s = Stream::new(9, [i as u32, d as u32, 0]);
@@ -27,7 +27,7 @@ fn small(settings: Settings) -> Settings {
     Settings { hidden: vec![3], seed: 0x1234_5678_9abc, ..settings }
 }
 
-/// The draws of some steps, on one device from a counter that the host sets.
+/// Compares the draws of some steps; the host sets the step counter of the device.
 fn check(data: &Data<f32>, settings: &Settings, run: u32, steps: &[usize]) {
     let (n, d, m) = (data.sources.len(), data.dim, settings.batch);
     let device = CudaDevice::open(0).unwrap();
@@ -69,7 +69,7 @@ fn draws_of_rounds_in_order() {
         let data = data(n, d);
         for preset in [Settings::paper(), Settings::fast()] {
             let settings = small(Settings { batch: m, measures, ..preset });
-            // Two whole rounds, or as much of one as there is time for, and the steps around the next.
+            // Two whole rounds, or the part of one that time permits, and the steps around the start of the next.
             let round = n / measures.min(n);
             let steps: Vec<usize> = (0..(2 * round + 1).min(6)).chain([round - 1, round, 5 * round + 1]).collect();
             check(&data, &settings, k as u32, &steps);
@@ -77,7 +77,7 @@ fn draws_of_rounds_in_order() {
     }
 }
 
-/// More rows than threads of a block, and a fixed ε.
+/// More rows than threads in a block, and a fixed ε.
 #[test]
 fn draws_of_a_large_batch() {
     configure(Order::Random(1), 2);
@@ -88,7 +88,7 @@ fn draws_of_a_large_batch() {
     }
 }
 
-/// An order that does not fit into shared memory; seeds, runs and steps all count.
+/// An order that does not fit into shared memory. Results must depend on seed, run and step.
 #[test]
 fn draws_of_very_many_measures() {
     configure(Order::Reverse, 2);
@@ -99,7 +99,7 @@ fn draws_of_very_many_measures() {
     check(&data, &Settings { seed: 2, ..settings }, 3, &[1]);
 }
 
-/// A target cloud in one place: ε has its floor.
+/// A target cloud of coinciding points: ε takes its lower bound.
 #[test]
 fn floor_of_epsilon() {
     configure(Order::Forward, 2);

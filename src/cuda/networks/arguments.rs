@@ -1,16 +1,16 @@
-//! What the kernels of the networks are told (`kernels/layers.cuh` and those that include it).
+//! Arguments of the kernels of the networks (`kernels/layers.cuh` and the files that include it).
 
 use crate::cuda::arguments::{DevicePtr, DevicePtrMut, kernel_args};
 
 kernel_args! {
-    /// φ and f, to be read.
+    /// Parameters of φ and f, read only.
     struct NetworkWeights<'a> {
         table: DevicePtr<'a, u32>,
         parameters: DevicePtr<'a, f32>,
         mirror: DevicePtr<'a, f32>,
     }
 
-    /// u and v of a batch, and all that the passes after it need.
+    /// u and v of a batch, and everything that later passes need.
     struct ForwardArgs<'a> for "forward" [8, 1] {
         weights: NetworkWeights<'a>,
         x: DevicePtr<'a, f32>,
@@ -21,7 +21,7 @@ kernel_args! {
         stride: u32,
     }
 
-    /// u and v alone.
+    /// Only u and v.
     struct EvaluateArgs<'a> for "evaluate" [8, 1] {
         weights: NetworkWeights<'a>,
         x: DevicePtr<'a, f32>,
@@ -68,7 +68,7 @@ kernel_args! {
         steps: u32,
     }
 
-    /// The derivatives of the extremes.
+    /// Derivatives of the extremes.
     struct EigenvalueJetsArgs<'a> for "eigenvalue_jets" {
         weights: NetworkWeights<'a>,
         result: DevicePtr<'a, f64>,
@@ -78,7 +78,7 @@ kernel_args! {
         stride: u32,
     }
 
-    /// From cotangents back through both networks.
+    /// Backward pass from cotangents through both networks.
     struct BackwardArgs<'a> for "backward" [8, 1] {
         weights: NetworkWeights<'a>,
         bar_v: DevicePtr<'a, f32>,
@@ -88,7 +88,7 @@ kernel_args! {
         stride: u32,
     }
 
-    /// Gradients in the parameters, by parts of the batch.
+    /// Gradients with respect to the parameters, in parts of the batch.
     struct GradientProductsArgs<'a> for "gradient_products" {
         products: DevicePtr<'a, u64>,
         tiles: DevicePtr<'a, u32>,
@@ -103,7 +103,7 @@ kernel_args! {
         part: u64,
     }
 
-    /// Their sum over the parts.
+    /// Sum of the gradients over the parts.
     struct SumGradientsArgs<'a> for "sum_gradients" {
         table: DevicePtr<'a, u32>,
         partial: DevicePtr<'a, f32>,
@@ -114,7 +114,7 @@ kernel_args! {
         parts: u32,
     }
 
-    /// The mirror of new parameters.
+    /// The mirror for new parameters.
     struct FillMirrorArgs<'a> for "fill_mirror" {
         table: DevicePtr<'a, u32>,
         parameters: DevicePtr<'a, f32>,

@@ -1,15 +1,15 @@
-//! Where everything lies: the tables that the kernels read (kernels/layers.cuh, kernels/weights.cu).
+//! Memory layout of the networks: the tables that the kernels read (kernels/layers.cuh, kernels/weights.cu).
 
 use crate::clouds::Architecture;
 use crate::nn::{Activation, Mlp};
 
-/// Quantities kept for each hidden unit and row: a, σ', z̄ of φ; a, σ', s, c, ȧ, ζ of f.
+/// Quantities stored for each hidden unit and row: a, σ', z̄ of φ; a, σ', s, c, ȧ, ζ of f.
 pub(super) const FIELDS_PHI: usize = 3;
 pub(super) const FIELDS_F: usize = 6;
-/// Quantities of each unit of f in the gradient of an eigenvalue.
+/// Quantities stored for each unit of f in the gradient of an eigenvalue.
 pub(super) const JETS: usize = 11;
 
-/// Hidden units of φ and of f.
+/// Number of hidden units of φ and of f.
 pub(super) fn stored(architecture: &Architecture) -> [usize; 2] {
     [&architecture.phi, &architecture.f].map(|mlp| before(mlp, mlp.hidden() + 1))
 }
@@ -19,7 +19,7 @@ fn before(mlp: &Mlp, l: usize) -> usize {
     mlp.sizes()[1..l].iter().sum()
 }
 
-/// The table of `Shape`.
+/// The table that `Shape` reads.
 pub(super) fn table(architecture: &Architecture) -> Vec<u32> {
     const HEAD: usize = 11;
     let a = architecture;
@@ -41,7 +41,7 @@ pub(super) fn table(architecture: &Architecture) -> Vec<u32> {
     ];
     head.extend(phi);
     head.extend(f);
-    // The number of parameters was checked to fit.
+    // It was checked before that the number of parameters fits into u32.
     head.into_iter().map(|n| n as u32).collect()
 }
 
@@ -61,17 +61,17 @@ fn network(mlp: &Mlp, offset: usize) -> Vec<usize> {
     table
 }
 
-/// The sums over rows that make the gradient, cut into tiles and parts.
+/// The sums over rows that form the gradient, divided into tiles and parts.
 #[derive(Clone, Debug)]
 pub(super) struct Products {
     pub table: Vec<u64>,
     pub tiles: Vec<u32>,
-    /// Rows of a part, a multiple of 64, and number of parts.
+    /// Rows per part, a multiple of 64, and number of parts.
     pub part: usize,
     pub parts: usize,
 }
 
-/// Where an operand comes from: a source of kernels/weights.cu, and a place in `store`.
+/// Origin of an operand: a source of kernels/weights.cu, and an offset in `store`.
 type Operand = [u64; 2];
 const X: Operand = [1, 0];
 const U: Operand = [2, 0];
@@ -80,9 +80,9 @@ const BAR_V: Operand = [4, 0];
 const ONES: Operand = [5, 0];
 const ABSENT: Operand = [6, 0];
 const NOWHERE: u64 = u64::MAX;
-/// Outputs and inputs of a tile.
+/// Outputs and inputs per tile.
 const TILE: usize = 64;
-/// Blocks that fill a large GPU. A number of its own, so that sums do not depend on the GPU.
+/// Number of blocks that fills a large GPU. A constant, so that sums do not depend on the GPU.
 const BLOCKS: usize = 512;
 
 pub(super) fn products(architecture: &Architecture, m: usize) -> Products {

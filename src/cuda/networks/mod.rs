@@ -1,9 +1,9 @@
-//! The networks' part of a training step on the device, for a whole batch: u = φ(x) and v = ∇f(u) (D1), the extreme
-//! eigenvalues of the Hessians (D2, D7), their gradient (D4), everything backward (D3, D6), and the update.
+//! The networks in a training step on the device, for a whole batch: u = φ(x) and v = ∇f(u) (D1), the extreme eigenvalues of the
+//! Hessians (D2, D7), their gradient (D4), the backward passes (D3, D6), and the update.
 //!
-//! Each method puts its kernels into the device's stream and returns: no memory is allocated, nothing is read back, and
-//! what depends on the step comes from device memory, so that a step can be recorded once and replayed. The CPU
-//! engine (`gpca::chunk`, `gpca::spectrum`, `nn`) is the specification.
+//! Each method enqueues its kernels and returns: it allocates nothing and reads nothing back, and values that change with the
+//! step are read from device memory, so that a step can be recorded once and replayed. The CPU engine (`clouds::geodesic::{chunk,
+//! spectrum}`, `nn`) is the specification.
 
 pub(super) mod arguments;
 mod layout;
@@ -27,15 +27,15 @@ use arguments::{
 };
 use layout::{FIELDS_F, FIELDS_PHI, JETS, Products, products, stored};
 
-/// Shared memory of a block that every GPU since Volta grants.
+/// Shared memory that a block can have on every GPU since Volta.
 const SHARED: usize = 96 * 1024;
-/// Threads of the blocks of passes, and of those that form Hessians.
+/// Threads per block of passes, and of kernels that form Hessians.
 const THREADS: u32 = 512;
 const HESSIAN_THREADS: u32 = 256;
 
-/// Both networks of a component in training, with all that their passes over a batch of m rows need.
+/// Both networks of a component in training, with the memory for passes over a batch of m rows.
 ///
-/// Rows are points of R^d, row-major f32, as in `gpca::chunk::Chunk`.
+/// Rows are points of R^d, row-major f32, as in `clouds::geodesic::chunk::Chunk`.
 pub(crate) struct Networks {
     device: CudaDevice,
     pub weights: Weights,
@@ -46,8 +46,8 @@ pub(crate) struct Networks {
     /// Cotangents on u and v: m × d. [`Networks::backward`] adds H_f v̄ to ū.
     pub bar_u: Buffer<f32>,
     pub bar_v: Buffer<f32>,
-    /// What flows into λmin and λmax; 0 leaves an end out. For [`Networks::eigenvalue_gradient`] and, after it,
-    /// [`Networks::backward`]; 0 from the beginning.
+    /// Factors of the derivatives of λmin and λmax in the loss; 0 leaves an end out. Initially 0. Read by
+    /// [`Networks::eigenvalue_gradient`] and, after it, [`Networks::backward`].
     pub factors: Buffer<f64>,
     /// `λmin, λmax, row of λmin, row of λmax, eigenvector of λmin [d], of λmax [d], u of λmin [d], u of λmax [d]`.
     pub extremes: Buffer<f64>,
@@ -59,7 +59,7 @@ pub(crate) struct Networks {
     m: usize,
     pass: Rows,
     spectrum: Spectrum,
-    /// Per hidden unit and row: see `Store` in kernels/layers.cuh.
+    /// Per hidden unit and row: see kernels/layers.cuh.
     store: Buffer<f32>,
     jets: Buffer<f32>,
     products: Products,
@@ -68,12 +68,12 @@ pub(crate) struct Networks {
     partial: Buffer<f32>,
 }
 
-/// How many rows a block of a pass takes, and what that needs.
+/// Rows per block of a pass, and the shared memory for them.
 #[derive(Clone, Copy, Debug)]
 struct Rows {
-    /// 8, or 1 where 8 rows of the widest layer do not fit.
+    /// 8, or 1 if 8 rows of the widest layer do not fit.
     rows: usize,
-    /// Numbers between two rows in shared memory.
+    /// Distance of two rows in shared memory, in numbers.
     stride: usize,
 }
 
@@ -88,7 +88,7 @@ impl Rows {
         Ok(Rows { rows, stride })
     }
 
-    /// Three jets of two ends.
+    /// Six rows: three jets of two ends.
     fn six(self) -> Self {
         Rows { rows: 6, ..self }
     }
@@ -102,7 +102,7 @@ impl Rows {
     }
 }
 
-/// The widest layer, up to a multiple of four.
+/// The widest layer, rounded up to a multiple of four.
 fn stride(architecture: &Architecture) -> usize {
     let sizes = architecture.phi.sizes().iter().chain(architecture.f.sizes());
     sizes.copied().max().unwrap_or(1).next_multiple_of(4)
@@ -112,9 +112,9 @@ fn blocks(m: usize, rows: usize) -> u32 {
     u32::try_from(m.div_ceil(rows)).unwrap_or(u32::MAX)
 }
 
-/// How the extreme eigenvalues are found, and what that needs.
+/// The method for the extreme eigenvalues, and its memory.
 struct Spectrum {
-    /// Tangents of a block where the Hessians are formed (D2): 8, 16 or 24. None: Lanczos iterations.
+    /// Tangents per block if the Hessians are formed (D2): 8, 16 or 24. None: Lanczos iterations.
     tangents: Option<usize>,
     steps: usize,
     hessians: Buffer<f32>,
@@ -142,7 +142,7 @@ impl Spectrum {
         })
     }
 
-    /// As many rows as make best use of a weight that is read, but enough blocks at m = 1024.
+    /// As many tangents as possible, so that a weight is read seldom, but enough blocks at m = 1024.
     fn tangents(d: usize, stride: usize) -> Option<usize> {
         let best = match d {
             1 => 8,
@@ -159,10 +159,10 @@ impl Spectrum {
 }
 
 impl Networks {
-    /// For batches of m rows, all parameters 0. Everything is allocated here.
+    /// For batches of m rows, with all parameters 0. All memory is allocated here.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a layer too wide for a GPU, [`Error::Device`] out of memory.
+    /// [`Error::Parameter`] for a layer that is too wide for a GPU, [`Error::Device`] if the memory does not suffice.
     pub fn new(device: &CudaDevice, architecture: &Architecture, m: usize) -> Result<Self> {
         let d = architecture.dim();
         let pass = Rows::new(architecture)?;
@@ -193,7 +193,7 @@ impl Networks {
             jets: device.zeros(jets)?,
             product_table: device.upload(&products.table)?,
             tiles: device.upload(&products.tiles)?,
-            // The kernel writes all but ∂c of f, which is 0.
+            // The kernel writes everything except ∂c of f, which is 0.
             partial: device.zeros(products.parts * n)?,
             products,
             weights,
@@ -201,7 +201,7 @@ impl Networks {
         })
     }
 
-    /// Networks and their moments from the host.
+    /// Copies networks and moments from the host.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -213,7 +213,7 @@ impl Networks {
         self.device.copy_into(&join(&phi.second, &f.second), &mut self.second)
     }
 
-    /// Networks and their moments to the host; the number of updates is the caller's. Waits.
+    /// Copies networks and moments to the host, but not the number of updates. Waits.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -229,7 +229,7 @@ impl Networks {
         Ok(())
     }
 
-    /// u and v of the present x.
+    /// Computes u and v of the current x.
     pub fn forward(&mut self) -> Result<()> {
         let Networks { device, weights, x, u, v, store, pass, m, .. } = self;
         let args = ForwardArgs {
@@ -291,9 +291,9 @@ impl Networks {
         device.launch(Grid::new(1, 256).shared(2 * 2 * n * n * 8), &args)
     }
 
-    /// Prepares factors[0] ∂λmin + factors[1] ∂λmax (D4): adds the derivatives in u to the rows of ū that attained them;
-    /// [`Networks::backward`] adds those in the parameters to the gradient. After [`Networks::extremes`], before
-    /// [`Networks::backward`].
+    /// Prepares factors[0] ∂λmin + factors[1] ∂λmax (D4): adds the derivatives in u to the rows of ū at which they were attained.
+    /// [`Networks::backward`] adds the derivatives in the parameters to the gradient. To be called between [`Networks::extremes`]
+    /// and [`Networks::backward`].
     pub fn eigenvalue_gradient(&mut self) -> Result<()> {
         let Networks { device, weights, extremes, factors, jets, bar_u, pass, .. } = self;
         let args = EigenvalueJetsArgs {
@@ -307,7 +307,7 @@ impl Networks {
         device.launch(Grid::new(1, THREADS).shared(pass.six().shared()), &args)
     }
 
-    /// From the cotangents ū and v̄ (D3, D6) and the factors of the eigenvalues to [`Networks::gradient`]; ū ← ū + H_f v̄.
+    /// Computes [`Networks::gradient`] from the cotangents ū and v̄ (D3, D6) and the factors of the eigenvalues; ū ← ū + H_f v̄.
     pub fn backward(&mut self) -> Result<()> {
         let Networks { device, weights, x, u, bar_u, bar_v, factors, extremes, gradient, .. } = self;
         let Networks { pass, m, store, jets, products, product_table, tiles, partial, .. } = self;
@@ -349,8 +349,8 @@ impl Networks {
         device.launch(Grid::over(n, 256), &args)
     }
 
-    /// One update of both networks by [`Networks::gradient`], and the change of gauge (D11 d). From device memory: Adam's
-    /// step and floor, the factor c of f ← c f (1 for none), and `flags`, whose first being 0 leaves all as it is.
+    /// One update of both networks by [`Networks::gradient`], and the change of gauge (D11 d). Reads from device memory: Adam's
+    /// step and floor, the factor c of f ← c f (1 for no change), and `flags`; if the first of these is 0, nothing changes.
     pub fn update(&mut self, rates: &Buffer<f32>, scale: &Buffer<f64>, flags: &Buffer<u32>) -> Result<()> {
         let Networks { device, weights, gradient, first, second, .. } = self;
         let grid = Grid::over(weights.len(), 256);

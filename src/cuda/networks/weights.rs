@@ -1,4 +1,4 @@
-//! The parameters of a geodesic in device memory, and passes that need nothing else.
+//! The parameters of a geodesic in device memory, and passes that need only these.
 
 use super::arguments::{EvaluateArgs, FillMirrorArgs, NetworkWeights};
 use super::layout::{stored, table};
@@ -15,7 +15,7 @@ use cudarc::driver::CudaViewMut;
 pub(crate) struct Weights {
     device: CudaDevice,
     pub architecture: Architecture,
-    /// Shapes and places, for the kernels (`Shape` in kernels/layers.cuh).
+    /// Widths and offsets, for the kernels (`Shape` in kernels/layers.cuh).
     pub(super) table: Buffer<u32>,
     /// Parameters of φ, then of f, as in [`Geodesic`].
     pub parameters: Buffer<f32>,
@@ -24,10 +24,10 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// All 0.
+    /// All parameters are 0.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for too many parameters, [`Error::Device`] out of memory.
+    /// [`Error::Parameter`] for too many parameters, [`Error::Device`] if the memory does not suffice.
     pub fn new(device: &CudaDevice, architecture: &Architecture) -> Result<Self> {
         let n = architecture.phi_parameters() + architecture.f_parameters();
         if u32::try_from(n).is_err() {
@@ -48,7 +48,7 @@ impl Weights {
         self.architecture.phi_parameters() + self.architecture.f_parameters()
     }
 
-    /// From the host.
+    /// Copies the parameters from the host.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -60,12 +60,12 @@ impl Weights {
         device.launch(grid, &args)
     }
 
-    /// For a kernel that reads them.
+    /// The arguments for a kernel that reads them.
     pub(super) fn read(&self) -> NetworkWeights<'_> {
         NetworkWeights { table: read(&self.table), parameters: read(&self.parameters), mirror: read(&self.mirror) }
     }
 
-    /// To the host. Waits.
+    /// Copies the parameters to the host. Waits.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -78,23 +78,23 @@ impl Weights {
     }
 }
 
-/// u and v alone, of any geodesic of one architecture and any number of rows: earlier components, evaluations.
+/// Computes u and v only, for any geodesic of one architecture and any number of rows: earlier components, evaluations.
 pub(crate) struct Evaluator {
     device: CudaDevice,
     pass: Rows,
     blocks: u32,
-    /// σ' of f for the rows that the blocks have in hand.
+    /// σ' of f for the rows that the blocks are processing.
     slopes: Buffer<f32>,
 }
 
 impl Evaluator {
-    /// For up to `n` rows at best speed; more are no error.
+    /// For up to `n` rows at full speed; more are allowed.
     ///
     /// # Errors
     /// As [`super::Networks::new`].
     pub fn new(device: &CudaDevice, architecture: &Architecture, n: usize) -> Result<Self> {
         let pass = Rows::new(architecture)?;
-        // A few blocks for each multiprocessor; each goes on with further rows.
+        // A few blocks per multiprocessor; each processes several groups of rows.
         let most = 8 * device.gpu().multiprocessors.max(1);
         let blocks = blocks(n.max(1), pass.rows).min(most);
         let [_, f] = stored(architecture);

@@ -1,9 +1,9 @@
-//! What the kernels of the solves are told (`kernels/sinkhorn.cuh`, `kernels/sinkhorn.cu`, `kernels/divergence.cu`).
+//! Arguments of the kernels of the solves (`kernels/sinkhorn.cuh`, `kernels/sinkhorn.cu`, `kernels/divergence.cu`).
 
 use crate::cuda::arguments::{DevicePtr, DevicePtrMut, kernel_args};
 
 kernel_args! {
-    /// Numbers of one call of the solver.
+    /// Constants of one call of the solver.
     #[derive(Clone, Copy)]
     struct SinkhornShape {
         n: u64,
@@ -22,7 +22,7 @@ kernel_args! {
         kept: u32,
     }
 
-    /// The clouds moved and scaled.
+    /// Moves and scales the clouds.
     struct SinkhornCloudsArgs<'a> for "sinkhorn_clouds" {
         shape: SinkhornShape,
         x: DevicePtr<'a, f32>,
@@ -36,7 +36,7 @@ kernel_args! {
         groups: u32,
     }
 
-    /// Every solve.
+    /// Runs all solves.
     struct SinkhornSolveArgs<'a> for "sinkhorn_solve" {
         shape: SinkhornShape,
         epsilon: DevicePtr<'a, f64>,

@@ -1,4 +1,4 @@
-//! One divergence on a GPU, with all that `ot::divergence` finds.
+//! One divergence on a GPU, with all results of `ot::divergence`.
 
 use super::{Clouds, Size, Solver, Start};
 use crate::cuda::device::CudaDevice;
@@ -6,11 +6,12 @@ use crate::error::Result;
 use crate::ot::{self, Divergence, Points, Potentials, Sinkhorn};
 use crate::status::Status;
 
-/// [`ot::divergence`](crate::ot::divergence) on a GPU, in f32: the same result up to rounding, always streamed (nothing
-/// of size n × m is kept).
+/// [`ot::divergence`](crate::ot::divergence) on a GPU, in f32: the same result up to rounding, always streamed (no array of size
+/// n × m is stored).
 ///
 /// # Errors
-/// As there, and [`Error::Device`](crate::Error::Device) if the device lacks memory or fails.
+/// As [`ot::divergence`](crate::ot::divergence), and [`Error::Device`](crate::Error::Device) if the memory of the device does not
+/// suffice or the device fails.
 pub fn divergence(
     device: &CudaDevice,
     x: &Points<f32>,

@@ -1,4 +1,4 @@
-//! Sinkhorn divergences on a GPU (`kernels/sinkhorn.cu`): every solve of a step in one launch. Twin: `ot`.
+//! Sinkhorn divergences on a GPU (`kernels/sinkhorn.cu`): all solves of a step in one launch. Twin: `ot`.
 
 pub(super) mod arguments;
 mod divergence;
@@ -19,20 +19,20 @@ use arguments::{SinkhornCloudsArgs, SinkhornGradientArgs, SinkhornShape, Sinkhor
 use cudarc::driver::{CudaView, CudaViewMut};
 use schedule::{BlockSchedule, deal_own, most_parts, schedule, sums};
 
-/// As in `kernels/softmin.cuh`, `kernels/sinkhorn.cuh`, `kernels/mixing.cuh` and `kernels/group.cuh`.
+/// These constants equal those in `kernels/softmin.cuh`, `kernels/sinkhorn.cuh`, `kernels/mixing.cuh` and `kernels/group.cuh`.
 const THREADS: u32 = 256;
 const SHARED: usize = 4352;
-/// Of the counters of groups.
+/// Distance of the counters of two groups.
 const COUNTER_STRIDE: usize = 16;
 const MEMORY: usize = 10;
-/// How a solve ended, as in `kernels/anneal.cuh`; from better to worse.
+/// Outcome of a solve, as in `kernels/anneal.cuh`; from better to worse.
 const CONVERGED: u32 = 0;
 const MAX_ITERATIONS: u32 = 1;
 const ROUNDING: u32 = 2;
 #[cfg(test)]
 pub(crate) const DIVERGED: u32 = 3;
 
-/// Numbers of pairs of clouds, of points of each x and each y, and of coordinates.
+/// Number of pairs of clouds, of points of each x and each y, and of coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     pub pairs: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// Numbers of f32 that the kernels work in; none if there are too many to count.
+    /// Number of f32 values in the work memory of the kernels; `None` if it overflows.
     fn work(self) -> Option<usize> {
         let Size { pairs, n, m, d } = self;
         let points = n.checked_add(m)?;
@@ -57,75 +57,75 @@ impl Size {
     }
 }
 
-/// Clouds on the device, one pair after the other.
+/// Clouds on the device, the pairs one after the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Clouds<'a> {
     pub size: Size,
     /// pairs × n × d and pairs × m × d, row-major.
     pub x: &'a CudaView<'a, f32>,
     pub y: &'a CudaView<'a, f32>,
-    /// pairs × n and pairs × m, of sum 1 each; uniform without.
+    /// pairs × n and pairs × m, with sum 1 each; uniform if `None`.
     pub weights: Option<(&'a CudaView<'a, f32>, &'a CudaView<'a, f32>)>,
     /// ε of each pair, above 0.
     pub epsilon: &'a CudaView<'a, f64>,
 }
 
-/// Where solves begin.
+/// The start of the solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// From large ε, that falls.
+    /// From a large ε, which is then decreased.
     Anneal,
-    /// At the numbers in [`Solver::potentials`]: those of the last solve, or of another of the same size. ε may differ.
+    /// From the values in [`Solver::potentials`]: those of the last solve, or of another solve of the same size. ε can differ.
     Given,
 }
 
-/// What was found for a pair.
+/// The results for a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Found {
-    /// OT_ε(x, y) and OT_ε(x, x); OT_ε(y, y) if it was asked for.
+    /// OT_ε(x, y) and OT_ε(x, x); OT_ε(y, y) if requested.
     pub xy: f64,
     pub xx: f64,
     pub yy: Option<f64>,
     /// Marginal error of (x, y).
     pub cross_error: f64,
-    /// The worst of the solves.
+    /// The report of the worst of its solves.
     pub report: Report,
 }
 
-/// Solves between clouds up to some size, with the memory for them. Calls put launches into the stream and allocate
-/// nothing.
+/// Solves problems between clouds up to some size, and owns the memory for it. Calls enqueue launches and allocate nothing.
 #[derive(Debug)]
 pub(crate) struct Solver {
     device: CudaDevice,
     most: Size,
     tolerance: f64,
     max_iterations: u32,
-    /// Blocks that can wait for each other.
+    /// Number of blocks that can be resident at once, so that they can wait for each other.
     resident: u32,
-    /// In which sums are cut; of the device, so that results do not depend on what else is in a launch.
+    /// Largest number of parts of a sum. It depends only on the device, so that results do not depend on the other problems of a
+    /// launch.
     most_parts: u32,
     work: Buffer<f32>,
     spread: Buffer<f64>,
     sums: Buffer<f64>,
     counters: Buffer<u64>,
-    /// Of each problem (x, y), then (x, x), then (y, y): its value and its error; its iterations and its status.
+    /// Of each problem, (x, y), then (x, x), then (y, y): value and error; iterations and status.
     pub numbers: Buffer<f64>,
     pub marks: Buffer<u32>,
-    /// Of each pair f (n) and g (m) of (x, y), then f (n) of (x, x), in units of the cost.
+    /// For each pair f (n) and g (m) of (x, y), then f (n) of (x, x), in units of the cost.
     pub potentials: Buffer<f32>,
     means: Buffer<f32>,
-    /// What the last call solved.
+    /// The size and the terms of the last call.
     last: Option<(Size, RequestedTerms)>,
 }
 
-/// Which problems are to be solved.
+/// The problems to solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestedTerms {
     /// (x, y) and (x, x).
     Gradient,
     /// (y, y) too.
     All,
-    /// (x, x) alone.
+    /// Only (x, x).
     Own,
 }
 
@@ -133,7 +133,8 @@ impl Solver {
     /// For sizes up to `most`.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range, [`Error::Device`](crate::Error::Device) if memory or blocks do not suffice.
+    /// [`Error::Parameter`](crate::Error::Parameter) for a setting out of range, [`Error::Device`](crate::Error::Device) if
+    /// memory or resident blocks do not suffice.
     pub(crate) fn new(device: &CudaDevice, most: Size, settings: &Sinkhorn) -> Result<Self> {
         settings.validate()?;
         let Size { pairs, n, m, d } = most;
@@ -166,10 +167,10 @@ impl Solver {
         })
     }
 
-    /// ∂S_ε/∂x of every pair (pairs × n × d), without the problems (y, y).
+    /// Enqueues ∂S_ε/∂x of every pair (pairs × n × d), without the problems (y, y).
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if a buffer has not the size that was said, or the driver refuses.
+    /// [`Error::Device`](crate::Error::Device) if a buffer has a wrong size, or the driver reports an error.
     pub(crate) fn gradient(
         &mut self,
         clouds: Clouds<'_>,
@@ -179,18 +180,18 @@ impl Solver {
         self.solve(clouds, start, RequestedTerms::Gradient, Some(gradient))
     }
 
-    /// [`Solver::gradient`] and OT_ε(y, y), so that the divergence has all its terms.
+    /// [`Solver::gradient`], and also OT_ε(y, y), so that all terms of the divergence are known.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Solver::gradient`].
     pub(crate) fn all(&mut self, clouds: Clouds<'_>, start: Start, gradient: &mut CudaViewMut<'_, f32>) -> Result<()> {
         self.solve(clouds, start, RequestedTerms::All, Some(gradient))
     }
 
-    /// OT_ε(x, x) alone, for [`Solver::self_terms`]; y is not looked at.
+    /// Enqueues only OT_ε(x, x), for [`Solver::self_terms`]; y is not used.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Solver::gradient`].
     pub(crate) fn own(&mut self, clouds: Clouds<'_>) -> Result<()> {
         self.solve(clouds, Start::Anneal, RequestedTerms::Own, None)
     }
@@ -231,7 +232,7 @@ impl Solver {
             weighted: weights.is_some().into(),
             kept: (start == Start::Given).into(),
         };
-        // Not read without weights.
+        // Not read if there are no weights.
         let (a, b) = weights.unwrap_or((x, y));
         let Solver { device, work, spread, sums, counters, numbers, marks, potentials, means, .. } = self;
         let blocks = (n.max(m).div_ceil(THREADS as usize)).min(64) as u32;
@@ -276,10 +277,10 @@ impl Solver {
         Ok(())
     }
 
-    /// What the last [`Solver::gradient`] or [`Solver::all`] found for each pair. Waits for it.
+    /// The results of the last [`Solver::gradient`] or [`Solver::all`] for each pair. Waits for it.
     ///
     /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if it, or anything before, failed.
+    /// [`Error::Device`](crate::Error::Device) if it or an earlier operation failed.
     pub(crate) fn found(&self) -> Result<Vec<Found>> {
         let Some((size, asked)) = self.last.filter(|(_, asked)| *asked != RequestedTerms::Own) else {
             return Ok(vec![]);
@@ -300,7 +301,7 @@ impl Solver {
         Ok((0..size.pairs).map(pair).collect())
     }
 
-    /// What the last [`Solver::own`] found. Waits for it.
+    /// The results of the last [`Solver::own`]. Waits for it.
     ///
     /// # Errors
     /// As [`Solver::found`].

@@ -1,8 +1,8 @@
-//! Which blocks work on which problem.
+//! Assigns blocks to problems.
 
 use super::Size;
 
-/// Groups of blocks and blocks of a group, for the problems (x, y) and for the others. Results do not depend on it.
+/// Number of groups of blocks, and blocks per group, for the problems (x, y) and for the others. Results do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockSchedule {
     pub cross_groups: u32,
@@ -11,40 +11,40 @@ pub(super) struct BlockSchedule {
     pub self_blocks: u32,
 }
 
-/// Rows of a tile, as in `kernels/softmin.cuh`.
+/// Rows per tile, as in `kernels/softmin.cuh`.
 const TILE_ROWS: usize = 8;
-/// Sums over columns, as in `kernels/mixing.cuh`.
+/// Number of sums over columns, as in `kernels/mixing.cuh`.
 const COLUMN_TOTALS: usize = 28;
-/// A problem (x, y) costs so many times one (x, x): two softmins an iteration against one, some 30 iterations against
-/// some 10.
+/// Cost of a problem (x, y) relative to (x, x): two softmins per iteration instead of one, and about 30 iterations instead of
+/// about 10.
 const CROSS: usize = 6;
 
-/// In how many parts rows are cut at most: such that one large problem (x, y), with its (x, x), has a block for each.
-/// More would balance others better, but every block reads the sums of all parts in every iteration.
+/// Largest number of parts of the rows: one block per part if a launch has a single large (x, y) and its (x, x). More parts would
+/// balance other launches better, but every block reads the sums of all parts in every iteration.
 pub(super) fn most_parts(resident: u32) -> u32 {
     resident - resident / (CROSS as u32 + 2)
 }
 
-/// Numbers of the sums over parts, with room for all sizes up to `size`.
+/// Number of f64 values in the sums over parts, enough for all sizes up to `size`.
 pub(super) fn sums(size: Size, most_parts: u32) -> usize {
     let room = |n: usize| n.div_ceil(TILE_ROWS).min(most_parts as usize);
     let Size { pairs, n, m, .. } = size;
     pairs * (COLUMN_TOTALS * room(m) + room(n) + 2 * 2 * room(n.max(m)))
 }
 
-/// Parts of n rows: no more blocks than these have work.
+/// Number of parts of n rows; more blocks than this would have no work.
 fn parts(n: usize, most: u32) -> u32 {
     let tiles = n.div_ceil(TILE_ROWS);
     tiles.div_ceil(tiles.div_ceil(most as usize)) as u32
 }
 
-/// As few blocks as do the work in the same number of turns: a barrier of fewer blocks is faster.
+/// The smallest number of blocks that process the parts in the same number of rounds: a barrier of fewer blocks is faster.
 fn balanced(blocks: u32, parts: u32) -> u32 {
     let blocks = blocks.clamp(1, parts);
     parts.div_ceil(parts.div_ceil(blocks))
 }
 
-/// Deals at most `resident` blocks (at least 2). Where there are fewer than problems, a group takes several in turn.
+/// Assigns at most `resident` blocks (at least 2). If there are fewer groups than problems, a group solves several in turn.
 pub(super) fn schedule(resident: u32, most_parts: u32, size: Size, selves: usize) -> BlockSchedule {
     let Size { pairs, n, m, .. } = size;
     let (own_parts, most) = (parts(n, most_parts), parts(n, most_parts).max(parts(m, most_parts)));
@@ -57,7 +57,7 @@ pub(super) fn schedule(resident: u32, most_parts: u32, size: Size, selves: usize
     BlockSchedule { cross_groups, cross_blocks: balanced(rest / cross_groups, cross_parts), self_groups, self_blocks }
 }
 
-/// The same where the problems (x, x) are all there is.
+/// The same if there are only problems (x, x).
 pub(super) fn deal_own(resident: u32, most_parts: u32, size: Size) -> BlockSchedule {
     let self_groups = resident.min(u32::try_from(size.pairs).unwrap_or(u32::MAX));
     let self_blocks = balanced(resident / self_groups, parts(size.n, most_parts));

@@ -1,10 +1,10 @@
-//! What the kernels of the terms and of the end of a step are told (`kernels/interval.cu`, `kernels/terms.cu`,
+//! Arguments of the kernels of the terms and of the end of a step (`kernels/interval.cu`, `kernels/terms.cu`,
 //! `kernels/times.cu`).
 
 use crate::cuda::arguments::{DevicePtr, DevicePtrMut, kernel_args};
 
 kernel_args! {
-    /// Constants of the terms of a training.
+    /// Constants of the terms of one training.
     #[derive(Clone, Copy)]
     struct TermShape {
         n: u64,
@@ -22,12 +22,12 @@ kernel_args! {
         earlier: u32,
         /// Neighbouring threads that share a row.
         lanes: u32,
-        /// In which sums are cut.
+        /// Number of parts of a sum.
         blocks: u32,
         pointwise: u32,
     }
 
-    /// The interval, the times inside it and the particles there.
+    /// The interval, the times clipped to it, and the particles at these times.
     struct PlaceParticlesArgs<'a> for "place_particles" {
         u: DevicePtr<'a, f32>,
         v: DevicePtr<'a, f32>,
@@ -43,7 +43,7 @@ kernel_args! {
         shape: TermShape,
     }
 
-    /// The sums over the batch, by parts.
+    /// The sums over the batch, in parts.
     struct MeasureTermsArgs<'a> for "measure_terms" {
         u: DevicePtr<'a, f32>,
         v: DevicePtr<'a, f32>,
@@ -56,7 +56,7 @@ kernel_args! {
         shape: TermShape,
     }
 
-    /// The sums, and what follows from them alone.
+    /// The totals of the sums, and what is computed from them.
     struct FinishTermsArgs<'a> for "finish_terms" {
         partial: DevicePtr<'a, f64>,
         sums: DevicePtrMut<'a, f64>,
@@ -73,7 +73,7 @@ kernel_args! {
         shape: TermShape,
     }
 
-    /// What flows into u and v.
+    /// The cotangents of u and v.
     struct CotangentsArgs<'a> for "cotangents" {
         gradients: DevicePtr<'a, f32>,
         v: DevicePtr<'a, f32>,
@@ -85,14 +85,14 @@ kernel_args! {
         shape: TermShape,
     }
 
-    /// Whether the networks' gradient is finite.
+    /// Checks whether the gradient of the networks is finite.
     struct CheckGradientsArgs<'a> for "check_gradients" {
         gradient: DevicePtr<'a, f32>,
         flags: DevicePtrMut<'a, u32>,
         numbers: u64,
     }
 
-    /// Constants of the updates of a training.
+    /// Constants of the updates of one training.
     #[derive(Clone, Copy)]
     struct UpdateRules {
         rate: f64,
@@ -109,7 +109,7 @@ kernel_args! {
         capacity: u64,
     }
 
-    /// The update of everything but the networks, and the outcome of the step.
+    /// The update of everything except the networks, and the outcome of the step.
     struct UpdateTimesArgs<'a> for "update_times" {
         counters: DevicePtrMut<'a, u64>,
         flags: DevicePtrMut<'a, u32>,

@@ -18,37 +18,37 @@ use arguments::{CotangentsArgs, FinishTermsArgs, MeasureTermsArgs, PlaceParticle
 
 const THREADS: u32 = 256;
 
-/// The earlier components as a training sees them.
+/// The earlier components in a training.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConstraintResiduals {
-    /// How many there are.
+    /// Number of earlier components.
     pub earlier: usize,
-    /// Interval of the first one.
+    /// Interval of the first component.
     pub first: (f64, f64),
 }
 
-/// The draw of a step as far as the terms read it, and what the networks gave at x: u and v, m × d each, λmin and λmax
+/// The part of the draw of a step that the terms read, and the outputs of the networks at x: u and v, m × d each, λmin and λmax
 /// over the batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Batch<'a> {
-    /// The measure of every slot, as the sampler drew it.
+    /// The measure of every slot, as drawn.
     pub index: &'a Buffer<u32>,
     pub u: &'a Buffer<f32>,
     pub v: &'a Buffer<f32>,
-    /// Two numbers.
+    /// λmin and λmax.
     pub extremes: &'a Buffer<f64>,
-    /// u of the first earlier component (m × d; may go on with the others) and v of all of them (earlier × m × d), over
-    /// the same x. Read only if there are earlier ones.
+    /// u of the first earlier component (m × d; those of others can follow) and v of all of them (earlier × m × d), at the same
+    /// x. Read only if there are earlier components.
     pub old: Option<(&'a Buffer<f32>, &'a Buffer<f32>)>,
 }
 
-/// What flows back from the terms.
+/// The derivatives that the terms pass back.
 #[derive(Debug)]
 pub(crate) struct Cotangents<'a> {
-    /// On u and v, m × d, before the networks' backward passes and without what comes through the eigenvalues.
+    /// Cotangents of u and v, m × d, before the backward passes of the networks and without the contribution of the eigenvalues.
     pub u: &'a mut Buffer<f32>,
     pub v: &'a mut Buffer<f32>,
-    /// Into λmin and λmax, from clipped times.
+    /// Derivatives in λmin and λmax, from clipped times.
     pub into: &'a mut Buffer<f64>,
 }
 
@@ -60,11 +60,11 @@ pub(crate) struct Terms {
     pub z: Buffer<f32>,
     /// t' of every slot.
     pub slot_time: Buffer<f64>,
-    /// The end that it was put on: 0 none, 1 low, 2 high.
+    /// The end of the interval to which it was clipped: 0 none, 1 low, 2 high.
     pub slot_end: Buffer<i32>,
     /// The interval: low, high, ∂low/∂λmax, ∂high/∂λmin.
     pub ends: Buffer<f64>,
-    /// Clipped meeting times (on the first component, on this one) and the ends they were put on.
+    /// Clipped meeting times (on the first component, on this one) and the ends to which they were clipped.
     pub meeting: Buffer<f64>,
     pub meeting_end: Buffer<i32>,
     /// First Σ ⟨G_s, v⟩ of every slot, then the other sums of `kernels/terms.cu`.
@@ -84,7 +84,7 @@ impl Terms {
     pub fn new(device: &CudaDevice, settings: &Settings, n: usize, d: usize, tie: ConstraintResiduals) -> Result<Self> {
         let (m, visits, earlier) = (settings.batch, settings.measures.min(n), tie.earlier);
         let count = m * d;
-        // A few numbers a thread, so that the second stage has little to add up.
+        // A few numbers per thread, so that the second stage has few partial sums.
         let blocks = count.div_ceil(2 * THREADS as usize).clamp(1, 64);
         let shape = TermShape {
             n: n as u64,
@@ -143,7 +143,7 @@ impl Terms {
         device.launch(grid, &args)
     }
 
-    /// Enqueues the terms and everything that flows from them; `gradients` is ∂S_ε/∂z of every slot, visits × m × d.
+    /// Enqueues the terms and all derivatives; `gradients` is ∂S_ε/∂z of every slot, visits × m × d.
     pub fn measure(&mut self, batch: Batch<'_>, gradients: &Buffer<f32>, to: Cotangents<'_>) -> Result<()> {
         let (device, shape) = (&self.device, self.shape);
         let Batch { index, u, v, .. } = batch;

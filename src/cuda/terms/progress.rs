@@ -1,20 +1,20 @@
-//! Where a training stands on the device: steps done, times and their optimiser, and what the last steps saw.
+//! The progress of a training on the device: steps done, times and their optimiser, and the outcomes of the last steps.
 
 use crate::clouds::{State, StepOutcome};
 use crate::cuda::device::CudaDevice;
 use crate::cuda::memory::Buffer;
 use crate::error::Result;
 
-/// Numbers of an outcome, in the order of `kernels/times.cu`.
+/// Numbers per outcome, in the order of `kernels/times.cu`.
 pub(super) const NUMBERS: usize = 14;
 
-/// The part of [`State`] that is not in the networks, the step counter, and the ring of outcomes.
+/// The part of [`State`] outside the networks, the step counter, and the ring of outcomes.
 #[derive(Debug)]
 pub(crate) struct Progress {
     device: CudaDevice,
     /// Steps done; updates of the optimiser done. Every draw reads the first.
     pub counters: Buffer<u64>,
-    /// Alive (0 once a gradient was not finite: no update does anything then); a gradient was found not finite.
+    /// Alive (0 after a gradient that was not finite; then no update changes anything); whether a gradient was found not finite.
     pub flags: Buffer<u32>,
     /// Times of the measures, then the two meeting times.
     pub times: Buffer<f64>,
@@ -26,23 +26,23 @@ pub(crate) struct Progress {
     /// c of the gauge at this step: f ← c f.
     pub scale: Buffer<f64>,
     pub(super) ring: Buffer<f64>,
-    /// Steps whose outcomes were read.
+    /// Number of steps whose outcomes were read.
     read: usize,
 }
 
-/// What the host reads back.
+/// The data that the host reads back.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
     /// Steps done.
     pub steps: usize,
-    /// No step failed. Else the last outcome is that of step `steps`, which was not done, and is not finite.
+    /// Whether no step failed. If one failed, the last outcome is that of step `steps`, which was not done, and is not finite.
     pub alive: bool,
-    /// Outcomes since the last reading, by step; those that the ring no longer holds are left out.
+    /// Outcomes since the last reading, with their steps; those that the ring no longer holds are left out.
     pub outcomes: Vec<(usize, StepOutcome)>,
 }
 
 impl Progress {
-    /// At the state after `step` steps, with a ring for the outcomes of `capacity` steps.
+    /// In the state after `step` steps, with a ring for the outcomes of `capacity` steps.
     pub fn new(device: &CudaDevice, state: &State<f32>, step: usize, capacity: usize) -> Result<Self> {
         let times = [&state.times[..], &state.meeting].concat();
         Ok(Progress {

@@ -1,4 +1,4 @@
-//! The end of a step (Algorithm 1, line 8): times, rate, gauge, the counter, and what the step saw.
+//! The end of a step (Algorithm 1, line 8): times, rate, gauge, the counter, and the outcome.
 
 use super::arguments::{CheckGradientsArgs, UpdateRules, UpdateTimesArgs};
 use super::progress::{NUMBERS, Progress};
@@ -11,7 +11,7 @@ use crate::cuda::launch::Grid;
 use crate::cuda::memory::Buffer;
 use crate::error::Result;
 
-/// What the solves (z, y) of the slots, then (z, z), then (y, y) found.
+/// The results of the solves (z, y) of the slots, then (z, z), then (y, y).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Solved<'a> {
     /// OT_ε and marginal error of each.
@@ -20,7 +20,7 @@ pub(crate) struct Solved<'a> {
     pub marks: &'a Buffer<u32>,
 }
 
-/// The update of everything but the networks, whose own update reads what this leaves in [`Progress`].
+/// The update of everything except the networks. The networks' update reads its results in [`Progress`].
 #[derive(Debug)]
 pub(crate) struct Update {
     device: CudaDevice,
@@ -55,7 +55,8 @@ impl Update {
         Ok(Update { device: device.clone(), rules })
     }
 
-    /// Enqueues the check of the networks' gradient, the update and the outcome; `valued` says that (y, y) was solved too. The networks' update must follow: it reads `flags[0]`, `adam` and `scale` of the progress.
+    /// Enqueues the check of the networks' gradient, the update and the outcome; `valued` says that (y, y) was solved too. The
+    /// networks' update must follow: it reads `flags[0]`, `adam` and `scale` of the progress.
     pub fn update(
         &self,
         progress: &mut Progress,

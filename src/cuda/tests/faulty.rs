@@ -1,4 +1,4 @@
-//! What the emulator's own kernels are told (`emulator/runtime/faulty_kernels.cpp`).
+//! Arguments of the emulator's own kernels (`emulator/runtime/faulty_kernels.cpp`).
 
 use crate::cuda::arguments::{DevicePtr, DevicePtrMut, kernel_args};
 

@@ -1,5 +1,4 @@
-//! What goes wrong is said with its remedy, and the CPU engine works on; launches, memory and recorded steps do what
-//! they say.
+//! Errors are reported with a remedy and leave the CPU engine usable; launches, memory and recorded steps behave as documented.
 
 pub(super) mod faulty;
 
@@ -15,14 +14,14 @@ use faulty::{
 };
 use wgpca_emulator::{Counts, Fault, Order, session};
 
-/// An error's text, which must have all of this in it.
+/// Asserts that the text of the error contains all parts.
 fn says<T>(result: Result<T>, parts: &[&str]) {
     let text = result.err().expect("it fails").to_string();
     assert!(parts.iter().all(|p| text.contains(p)), "{text}");
     assert!(!text.contains('\n'), "{text}");
 }
 
-/// S of a cloud and its translate is the translation's square, on the CPU in this process.
+/// S between a cloud and its translate is the squared length of the translation, computed on the CPU in this process.
 fn the_cpu_works() {
     let cloud = |by: f64| Points::<f64>::uniform(&[by, 0.0, 1.0 + by, 2.0, by - 1.0, 0.5], 2).unwrap();
     let found = divergence(&cloud(0.0), &cloud(3.0), &Sinkhorn::default()).unwrap();
@@ -54,7 +53,7 @@ fn a_device_that_cannot_be_opened_says_why() {
     emulator.inject(Fault::Init(100));
     says(CudaDevice::list(), &["cuda: ", "no NVIDIA GPU is visible"]);
     emulator.reset();
-    // After all this it opens.
+    // After all these failures, the device opens.
     let device = CudaDevice::open(0).unwrap();
     assert_eq!(CudaDevice::list().unwrap(), [device.gpu().clone()]);
     assert_eq!((device.name(), device.gpu().capability, device.gpu().driver), ("emulator", (7, 0), (12, 0)));
@@ -69,7 +68,7 @@ fn an_old_device_is_listed() {
     assert!(listed[0].problem.as_ref().unwrap().contains("6.1"), "{listed:?}");
 }
 
-/// As by the workers of a pool, none of which opened the device.
+/// The calls come from worker threads, none of which opened the device.
 #[test]
 fn a_kernel_is_found_from_any_thread() {
     let _session = session(Order::Forward);
@@ -88,7 +87,7 @@ fn out_of_memory_says_how_much() {
     emulator.inject(Fault::OutOfMemory(4000));
     let kept = device.upload(&[1.0f32; 900]).unwrap();
     says(device.zeros::<f32>(900), &["3600 bytes more were asked for, 400 bytes of", remedy]);
-    // Nothing else has happened, and what is freed can be had again.
+    // Nothing else changed, and freed memory can be allocated again.
     assert_eq!(device.download(&kept).unwrap(), [1.0; 900]);
     drop(kept);
     device.zeros::<f32>(900).unwrap();
@@ -150,7 +149,7 @@ fn copies_that_do_not_fit_are_refused() {
     device.clear(&mut buffer.slice_mut(2..)).unwrap();
     assert_eq!(device.download(&buffer).unwrap(), [1.0, 7.0, 0.0]);
     assert_eq!(device.download(&device.zeros::<f32>(0).unwrap()).unwrap(), [0.0]);
-    // Behind the host layer's back the emulator refuses too.
+    // The emulator also refuses if the host layer is bypassed.
     let (from, to) = (place(&device, &buffer), place(&device, &shorter));
     // SAFETY: the emulator checks the range.
     let copied = unsafe { cudarc::driver::result::memcpy_dtod_async(to, from, 12, device.stream.cu_stream()) };
@@ -193,7 +192,7 @@ fn kernels_that_misbehave_are_found() {
         says(device.synchronize(), &["a launch that is not cooperative"]);
         drop((counter, device));
 
-        // What a sanitizer stops at once.
+        // A sanitizer would stop here at once.
         if std::env::var_os("WGPCA_EMULATOR_LIBRARY").is_none() {
             let (device, grid) = opened();
             let mut out = device.zeros::<f32>(63).unwrap();
@@ -212,7 +211,7 @@ fn kernels_that_misbehave_are_found() {
     }
 }
 
-/// For a run under a sanitizer, which must stop it: `.ci/run` sees to that.
+/// For a run under a sanitizer, which must stop it; `.ci/run` checks that.
 #[test]
 #[ignore = "reads outside of memory"]
 fn a_sanitizer_stops_this() {
@@ -247,7 +246,7 @@ fn threads_run_in_the_order_asked_for() {
     assert_eq!(sorted, forward);
 }
 
-/// A struct of another size than the kernel's.
+/// A struct whose size differs from the kernel's.
 #[allow(dead_code)]
 mod wrong {
     use crate::cuda::arguments::DevicePtrMut;
@@ -344,7 +343,7 @@ fn a_recorded_step_is_replayed() {
     assert_eq!(device.download(&counter).unwrap(), [120]);
     assert_eq!(device.download(&kept).unwrap(), (80..120).collect::<Vec<u32>>());
     assert_eq!(device.download(&out).unwrap(), [0; 40]);
-    // A failure within shows at the next wait.
+    // A failure inside the graph appears at the next wait.
     emulator.inject(Fault::Launch(1));
     graph.launch().unwrap();
     graph.launch().unwrap();
@@ -369,7 +368,7 @@ fn what_a_capture_forbids_is_refused() {
         }),
         forbidden,
     );
-    // Who does not look at the answer finds the capture spoilt.
+    // If the error is ignored, the capture fails at its end.
     says(
         Graph::capture(&device, |d| {
             let _ = d.synchronize();
@@ -377,7 +376,7 @@ fn what_a_capture_forbids_is_refused() {
         }),
         &["a capture forbids"],
     );
-    // And the stream is as before.
+    // The stream is usable again.
     device.copy_into(&[5.0], &mut buffer).unwrap();
     let mut graph = Graph::capture(&device, |d| d.clear(&mut buffer)).unwrap();
     graph.launch().unwrap();

@@ -1,5 +1,5 @@
-//! Training on the device (Algorithm 1): a step is a sequence of kernels that is recorded once and replayed. The host
-//! reads back what the steps saw, every few steps, and the state where it is asked for. Twin: `clouds::train::step::CpuTrainer`.
+//! Training on the device (Algorithm 1): a step is a sequence of kernels that is recorded once and replayed. The host reads the
+//! outcomes of the steps every few steps, and the state when it is needed. Twin: `clouds::train::step::CpuTrainer`.
 
 use super::batch::BatchedSolver;
 use super::device::CudaDevice;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::ot::DivergenceBackend;
 
 impl Fit<f32> {
-    /// The same fit on a GPU from now on: the steps of trainings, and the solves of starts, evaluations and final projections.
+    /// Continues this fit on a GPU: the steps of trainings, and the solves of starts, evaluations and final projections.
     pub(crate) fn on_device(self, device: &CudaDevice) -> Result<Self> {
         self.on_engine(Box::new(Cuda { device: device.with_stream()? }))
     }
@@ -32,7 +32,7 @@ impl TrainingBackend<f32> for Cuda {
         from: usize,
         state: &State<f32>,
     ) -> Result<Box<dyn Trainer<f32>>> {
-        // The kernels count every visit alike.
+        // The kernels give every visit the same weight.
         if !course.data.equal_weights() {
             return CpuTraining.prepare(course, from, state);
         }
@@ -44,15 +44,15 @@ impl TrainingBackend<f32> for Cuda {
     }
 }
 
-/// A training under way.
+/// A running training.
 pub(crate) struct Training {
-    /// A step without the divergence itself and one with it. In front of the buffers that they use.
+    /// A step without the value of the divergence, and one with it. Declared before the buffers that they use, so dropped first.
     recorded: [Option<Graph>; 2],
     step: Step,
 }
 
 impl Training {
-    /// After `from` steps.
+    /// In the state after `from` steps.
     pub fn new(
         device: &CudaDevice,
         course: &TrainingContext<'_, f32>,
@@ -98,7 +98,7 @@ impl Trainer<f32> for Training {
     }
 }
 
-/// All memory of a step, made once.
+/// All memory of a step, allocated once.
 struct Step {
     device: CudaDevice,
     size: Size,
@@ -109,13 +109,13 @@ struct Step {
     solver: Solver,
     /// ∂S_ε/∂z of every slot.
     gradients: Buffer<f32>,
-    /// Takes what would flow into eigenvalues where that is turned off.
+    /// Receives the derivatives in the eigenvalues if these are turned off.
     unused: Option<Buffer<f64>>,
     progress: Progress,
     update: Update,
 }
 
-/// The earlier components over the same x: u and v, earlier × m × d.
+/// The earlier components at the same x: u and v, earlier × m × d.
 struct Earlier {
     geodesics: Vec<Weights>,
     evaluator: Evaluator,
@@ -145,7 +145,7 @@ impl Step {
             v: device.zeros(old)?,
             geodesics,
         };
-        // A grid has at most so many rows of blocks.
+        // Limit of the grid dimensions y and z.
         if size.pairs + 1 + earlier.len() > usize::from(u16::MAX) {
             let problem = format!("{} a step are more than a GPU takes; give fewer or use the CPU", size.pairs);
             return Err(Error::parameter("measures", problem));
@@ -170,7 +170,7 @@ impl Step {
         })
     }
 
-    /// Puts one step into the stream: lines 3 to 8 of Algorithm 1. `value` asks for the divergence itself too.
+    /// Enqueues one step: lines 3 to 8 of Algorithm 1. `value` also requests the value of the divergence.
     fn enqueue(&mut self, value: bool) -> Result<()> {
         let Step { size, sampler, networks, earlier, terms, solver, gradients, unused, progress, update, .. } = self;
         // Lines 3 and 4: x ~ ρ, the measures of the step, y ~ ν_i.

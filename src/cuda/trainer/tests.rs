@@ -1,4 +1,4 @@
-//! Whole trainings on the device against the CPU engine, through recorded steps, and what happens when a device fails.
+//! Compares whole trainings on the device with the CPU engine, through recorded steps, and tests failures of a device.
 
 use super::*;
 use crate::clouds::{Event, Orthogonality, Settings, TimeUpdate};
@@ -21,7 +21,7 @@ fn measures(n: usize, d: usize) -> Vec<Measure> {
     (0..n).map(|i| Measure::uniform(format!("{i}"), cloud(i), d).unwrap()).collect()
 }
 
-/// Small, with solves so exact that both engines see the same gradients.
+/// Small, with solves so accurate that both engines get the same gradients.
 fn small(base: Settings) -> Settings {
     // ε large enough that f32 reaches the tolerance in few iterations.
     let sinkhorn = Sinkhorn {
@@ -53,7 +53,7 @@ fn events(mut fit: Fit<f32>) -> (Vec<Event>, Fit<f32>) {
     (events, fit)
 }
 
-/// Both components, with either form of O, either update of times, residual terms and without.
+/// Both components, with either form of O and either update of times, with residual terms and without.
 #[test]
 fn fits_against_the_cpu() {
     let adam = TimeUpdate::Adam(1e-2);
@@ -84,7 +84,7 @@ fn fits_against_the_cpu() {
                 assert!((a - b).abs() < 2e-3 * largest, "case {k}: time {a}, on the CPU {b}");
             }
         }
-        // One event stands for the steps up to the next evaluation or report; together they are all steps.
+        // One event stands for the steps up to the next evaluation or report; the events together cover all steps.
         let visits = |events: &[Event]| -> usize {
             let of = |e: &Event| if let Event::Step { outcome, .. } = e { outcome.measures } else { 0 };
             events.iter().map(of).sum()
@@ -116,7 +116,7 @@ fn trainings_do_not_depend_on_the_order_of_threads() {
     }
 }
 
-/// A device that fails in the middle is an error that says so, and the CPU goes on in the same process.
+/// A failure of the device during training is an error that says so, and the fit continues on the CPU in the same process.
 #[test]
 fn a_lost_device() {
     let session = session(Order::Forward);
@@ -137,7 +137,7 @@ fn a_lost_device() {
     assert_eq!(cpu.components().len(), 2);
 }
 
-/// A device that fails while a component is finished takes nothing with it: the fit goes on on the CPU.
+/// A failure of the device while a component is finished loses nothing: the fit continues on the CPU.
 #[test]
 fn a_device_lost_at_the_end() {
     let session = session(Order::Forward);
@@ -153,7 +153,7 @@ fn a_device_lost_at_the_end() {
     assert!((fit.components()[0].costs.cost / whole.components()[0].costs.cost - 1.0).abs() < 1e-3);
 }
 
-/// A checkpoint of one device goes on on the other, from the step where it was made.
+/// A fit resumes from a checkpoint on the other device, at the step of the checkpoint.
 #[cfg(feature = "io")]
 #[test]
 fn checkpoints_move() {
@@ -190,7 +190,7 @@ fn checkpoints_move() {
     }
 }
 
-/// A fit that is put on a device again in the middle of a training loses no step.
+/// A fit that is moved to a device again during training loses no step.
 #[test]
 fn a_change_of_device_loses_nothing() {
     let _session = session(Order::Forward);

@@ -1,4 +1,4 @@
-//! Checkpoints: where a fit stands, so that it goes on as if it had never stopped.
+//! Checkpoints: the state of a fit, from which it continues as if it had not stopped.
 
 use super::cloud_model::component_fault;
 use super::tensors::{Arrays, File, Slot, read, refused, write};
@@ -55,23 +55,23 @@ impl<T> Arrays<T> for FitProgress<T> {
 
 const KIND: &str = "checkpoint";
 
-/// Name of the file in a checkpoint's directory.
+/// Name of the file in the directory of a checkpoint.
 pub const CHECKPOINT_FILE: &str = "checkpoint.safetensors";
 
-/// What a checkpoint says of itself.
+/// What a checkpoint contains besides the state of the fit.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CheckpointFacts {
-    /// The file.
+    /// Path of the checkpoint.
     pub path: PathBuf,
     /// Settings of the fit.
     pub settings: Settings,
-    /// What [`Fit::save_checkpoint_with`] was given.
+    /// The note given to [`Fit::save_checkpoint_with`].
     pub note: Option<String>,
 }
 
 impl CheckpointFacts {
-    /// Reads them; none if nothing was saved in the directory yet, or if there is no directory.
+    /// Reads these facts; `None` if the directory does not exist or holds no checkpoint yet.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::File`] if the checkpoint cannot be read.
@@ -100,8 +100,8 @@ fn settings_of(path: &Path, document: &Value) -> Result<Settings> {
 }
 
 impl<T: Real> Fit<T> {
-    /// Saves where the fit stands in a directory, which is made if need be. The checkpoint before is replaced at once
-    /// or not at all, and only by one that can be read.
+    /// Saves the state of the fit in a directory, which is created if necessary. The previous checkpoint is replaced atomically,
+    /// and only by one that can be read.
     ///
     /// # Errors
     /// [`Error::Io`] if the directory or the file cannot be written, [`Error::File`] if a number of the fit cannot be saved.
@@ -109,10 +109,10 @@ impl<T: Real> Fit<T> {
         self.save_checkpoint_with(directory, None)
     }
 
-    /// [`Fit::save_checkpoint`] with a note, for instance where the measures came from; [`CheckpointFacts`] has it.
+    /// [`Fit::save_checkpoint`] with a note, for instance where the measures came from; [`CheckpointFacts`] returns it.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Fit::save_checkpoint`].
     pub fn save_checkpoint_with(&mut self, directory: impl AsRef<Path>, note: Option<&str>) -> Result<PathBuf> {
         let directory = directory.as_ref();
         std::fs::create_dir_all(directory).map_err(|e| Error::io(directory, e))?;
@@ -130,11 +130,11 @@ impl<T: Real> Fit<T> {
         Ok(path)
     }
 
-    /// Goes on from a checkpoint of the same measures (same names, points and order), with the checkpoint's settings.
+    /// Continues from a checkpoint of the same measures (same names, points and order), with the settings of the checkpoint.
     ///
     /// # Errors
-    /// [`Error::Io`] or [`Error::File`] if the checkpoint cannot be read, is of another precision, or belongs to other
-    /// measures; else as [`Fit::new`].
+    /// [`Error::Io`] or [`Error::File`] if the checkpoint cannot be read, has another precision, or belongs to other measures;
+    /// otherwise as [`Fit::new`].
     pub fn resume(measures: &[Measure], directory: impl AsRef<Path>) -> Result<Self> {
         let path = directory.as_ref().join(CHECKPOINT_FILE);
         let (position, document): (FitProgress<T>, _) = read(&path, KIND)?;

@@ -34,12 +34,12 @@ impl<T> Arrays<T> for Model<T> {
 pub(crate) const KIND: &str = "model";
 
 impl<T: Real> Model<T> {
-    /// Writes the model; nothing half-written is left, and a file that is there is not replaced by one that [`Model::load`]
-    /// would refuse.
+    /// Writes the model. The file is complete or absent, and an existing file is not replaced by one that [`Model::load`] would
+    /// refuse.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be written, [`Error::File`] if a number of the model is infinite or NaN where it must not
-    /// be, or the model does not fit together.
+    /// [`Error::Io`] if the file cannot be written, [`Error::File`] if a number of the model is infinite or NaN where it must be
+    /// finite, or the parts of the model contradict each other.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         write_atomic(path.as_ref(), &self.bytes(path.as_ref())?)
     }
@@ -60,11 +60,11 @@ impl<T: Real> Model<T> {
         to_bytes::<T, _>(path, KIND, &facts, &mut self.clone())
     }
 
-    /// Reads a model. In the precision in which it was saved it is the same model: [`Model::transform`] gives the same
-    /// bits.
+    /// Reads a model. If it is read in the precision in which it was saved, the model is the same: [`Model::transform`] gives the
+    /// same bits.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::File`] if it is no model or of another major version.
+    /// [`Error::Io`] if the file cannot be read, [`Error::File`] if it is not a model or has another major version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Model::from_file(path, File::open(path, KIND)?)
@@ -87,7 +87,7 @@ impl<T: Real> Model<T> {
         }
     }
 
-    /// What would make the model's own code index out of range or compute with what is no number.
+    /// Describes a value that would make the model's own code index out of range or compute with NaN.
     fn fault(&self) -> Option<String> {
         let d = self.dim();
         if d == 0 || !self.barycentre.len().is_multiple_of(d) || self.barycentre.is_empty() {
@@ -133,7 +133,7 @@ impl<T: Real> Model<T> {
     }
 }
 
-/// A number of a component that is none.
+/// Describes a number of a component that is not finite where it must be.
 pub(crate) fn component_fault<T: Real>(c: &Component<T>, names: &[String]) -> Option<String> {
     for (name, parameters) in [("φ", &c.geodesic.phi), ("f", &c.geodesic.f)] {
         if let Some(k) = parameters.iter().position(|v| !v.is_finite()) {

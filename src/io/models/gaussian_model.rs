@@ -40,12 +40,12 @@ impl Arrays<f64> for Model {
 pub(crate) const KIND: &str = "gaussian";
 
 impl Model {
-    /// Writes the model; nothing half-written is left, and a file that is there is not replaced by one that [`Model::load`]
-    /// would refuse.
+    /// Writes the model. The file is complete or absent, and an existing file is not replaced by one that [`Model::load`] would
+    /// refuse.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be written, [`Error::File`] if a number of the model is infinite or NaN where it must not
-    /// be, or the model does not fit together.
+    /// [`Error::Io`] if the file cannot be written, [`Error::File`] if a number of the model is infinite or NaN where it must be
+    /// finite, or the parts of the model contradict each other.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         write_atomic(path.as_ref(), &self.bytes(path.as_ref())?)
     }
@@ -65,11 +65,10 @@ impl Model {
         to_bytes::<f64, _>(path, KIND, &json!({ "dim": self.dim() }), &mut self.clone())
     }
 
-    /// Reads a model: the same model to the last bit.
+    /// Reads a model. It equals the saved model to the last bit.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::File`] if it is no model of Gaussians or of another major
-    /// version.
+    /// [`Error::Io`] if the file cannot be read, [`Error::File`] if it is not a model of Gaussians or has another major version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Model::from_file(path, File::open(path, KIND)?)
@@ -92,7 +91,7 @@ impl Model {
         }
     }
 
-    /// What would make the model's own code index out of range or compute with what is no number.
+    /// Describes a value that would make the model's own code index out of range or compute with NaN.
     fn fault(&self) -> Option<String> {
         let (d, n) = (self.dim(), self.names.len());
         let square = d.saturating_mul(d);

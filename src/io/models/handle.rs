@@ -1,4 +1,4 @@
-//! Files and bytes of models of either kind.
+//! Files and bytes of models of both kinds.
 
 use super::tensors::File;
 use super::{cloud_model, gaussian_model};
@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use std::path::Path;
 
 impl Model {
-    /// Reads a model of whatever kind and precision the file holds.
+    /// Reads a model of either kind in the precision of the file.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io) if the file cannot be read, [`Error::File`](crate::Error::File) if it is not a model, or of
-    /// another major version.
+    /// [`Error::Io`](crate::Error::Io) if the file cannot be read, [`Error::File`](crate::Error::File) if it is not a model or
+    /// has another major version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::from_file(path, File::open(path, cloud_model::KIND)?)
@@ -37,12 +37,12 @@ impl Model {
         }
     }
 
-    /// Writes the model; nothing half-written is left, and a file that is there is not replaced by one that [`Model::load`]
-    /// would refuse.
+    /// Writes the model. The file is complete or absent, and an existing file is not replaced by one that [`Model::load`] would
+    /// refuse.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io) if the file cannot be written, [`Error::File`](crate::Error::File) if a number of the model is
-    /// infinite or NaN where it must not be, or the model does not fit together.
+    /// [`Error::Io`](crate::Error::Io) if the file cannot be written, [`Error::File`](crate::Error::File) if a number of the
+    /// model is infinite or NaN where it must be finite, or the parts of the model contradict each other.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         match self {
             Model::Clouds32(model) => model.save(path),

@@ -1,4 +1,4 @@
-//! One fit a directory of checkpoints.
+//! A lock that keeps two fits from using one directory of checkpoints.
 
 use crate::error::{Error, Result};
 use std::fs::{File, TryLockError};
@@ -6,11 +6,11 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Name of the file that is locked. It stays behind, without a lock.
+/// Name of the locked file. The file remains after the lock is released.
 const LOCK_FILE: &str = "lock";
 
-/// A directory of checkpoints that no other process takes as long as this lives. The system gives the lock up when the process
-/// ends, however it ends.
+/// Exclusive use of a directory of checkpoints for the lifetime of this value. The operating system releases the lock when the
+/// process ends, even if it is killed.
 ///
 /// # Example
 /// ```
@@ -31,11 +31,11 @@ pub struct CheckpointLock {
 }
 
 impl CheckpointLock {
-    /// Takes a directory that exists. `owner` tells others what the fit is.
+    /// Locks an existing directory. `owner` describes this fit in the error that another process gets.
     ///
     /// # Errors
-    /// [`Error::File`] if another process (or another lock of this one) has it, with what that says of itself; [`Error::Io`] if
-    /// the system can make or lock no file there.
+    /// [`Error::File`] with the description given by the owner if another process (or another lock of this process) holds the
+    /// directory; [`Error::Io`] if the file cannot be created or locked.
     pub fn new(directory: impl AsRef<Path>, owner: &str) -> Result<Self> {
         let directory = directory.as_ref();
         let path = directory.join(LOCK_FILE);
@@ -47,7 +47,7 @@ impl CheckpointLock {
             Err(TryLockError::Error(e)) => return Err(Error::io(path, e)),
         }
         let text = format!("process {}, {owner}, since {}\n", std::process::id(), utc(SystemTime::now()));
-        // The lock stands without the text.
+        // The text only describes the owner; the lock does not depend on it.
         file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).ok();
         Ok(CheckpointLock { _file: file })
     }
@@ -61,11 +61,11 @@ fn in_use(directory: &Path, file: &mut File) -> Error {
     Error::file(directory, "", format!("it is in use by {whose}; wait for its end or name another directory"))
 }
 
-/// `2026-11-29 06:12:45 UTC`.
+/// Formats a time as `2026-11-29 06:12:45 UTC`.
 fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let (day, second) = ((seconds / 86_400) as i64, seconds % 86_400);
-    // Years from March, in eras of 400: H. Hinnant, "chrono-compatible low-level date algorithms" (2013).
+    // Years start in March and are counted in eras of 400: H. Hinnant, "chrono-compatible low-level date algorithms" (2013).
     let z = day + 719_468;
     let (era, day) = (z / 146_097, z % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Against `date -u -d @SECONDS`.
+    /// Expected values from `date -u -d @SECONDS`.
     #[test]
     fn dates() {
         for (seconds, text) in [

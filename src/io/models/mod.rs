@@ -1,9 +1,9 @@
-//! Models and checkpoints as files: safetensors (a JSON header, then raw arrays; no code is run by reading one). The
-//! arrays are the parameters; everything else is one JSON document under the metadata key `wgpca`. The layout is
-//! described in `docs/model-file.md`.
+//! Models and checkpoints as safetensors files: a JSON header followed by raw arrays, so reading one runs no code. The arrays are
+//! the parameters; everything else is one JSON document under the metadata key `wgpca`. `docs/model-file.md` describes the
+//! layout.
 //!
-//! What is to be saved is read back from its bytes before it takes its name: a file that is there is never replaced by one that
-//! cannot be read.
+//! Before the bytes get the name of the file, they are parsed and checked: an existing file is never replaced by one that cannot
+//! be read.
 
 mod checkpoint;
 mod cloud_model;

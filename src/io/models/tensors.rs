@@ -1,4 +1,4 @@
-//! Named arrays and one JSON document, to bytes and back.
+//! Converts named arrays and one JSON document to bytes and back.
 
 use crate::error::{Error, Result};
 use crate::io::write::write_atomic;
@@ -12,20 +12,20 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Version of the files. A reader refuses another major version and reads every minor one.
+/// Version of the file format. A reader refuses other major versions and accepts all minor ones.
 const FORMAT: &str = "1.1";
 
-/// The sentence about units that every file carries.
+/// The sentence about units that each file contains.
 const COST: &str =
     "squared Euclidean |x - y|^2 without 1/2; OT_eps = min <P,C> + eps KL(P|ab); S = OT(x,y) - OT(x,x)/2 - OT(y,y)/2";
 
-/// A place for an array: parameters in the precision of the fit, or numbers in f64.
+/// Storage of an array: parameters in the precision of the fit, or f64 numbers.
 pub(crate) enum Slot<'a, T> {
     Real(&'a mut Vec<T>),
     Double(&'a mut Vec<f64>),
 }
 
-/// What holds arrays besides what its JSON says: it shows each of them with its name.
+/// A type whose JSON leaves out arrays; it passes each of them with its name to a visitor.
 pub(crate) trait Arrays<T> {
     fn visit(&mut self, prefix: &str, see: &mut dyn FnMut(String, Slot<'_, T>));
 }
@@ -37,12 +37,12 @@ impl<T> Arrays<T> for Adam<T> {
     }
 }
 
-/// An error that says why nothing is written.
+/// An error that says why nothing was written.
 pub(crate) fn refused(path: &Path, problem: impl std::fmt::Display) -> Error {
     Error::file(path, "", format!("it is not written, and what was there is kept: {problem}"))
 }
 
-/// Writes `content` with its arrays and `facts` about it, if all of it comes back from its bytes.
+/// Writes `content` with its arrays and the `facts` about it, after checking that the bytes read back.
 pub(crate) fn write<T: Real, C: Serialize + DeserializeOwned + Arrays<T>>(
     path: &Path,
     kind: &str,
@@ -52,7 +52,7 @@ pub(crate) fn write<T: Real, C: Serialize + DeserializeOwned + Arrays<T>>(
     write_atomic(path, &to_bytes::<T, C>(path, kind, facts, content)?)
 }
 
-/// What [`write`] writes.
+/// The bytes that [`write`] writes.
 pub(crate) fn to_bytes<T: Real, C: Serialize + DeserializeOwned + Arrays<T>>(
     path: &Path,
     kind: &str,
@@ -91,7 +91,7 @@ fn encode<T: Real, C: Serialize + Arrays<T>>(
     }
     let mut arrays: Vec<(String, Dtype, Vec<u8>, usize)> = vec![];
     content.visit("", &mut |name, slot| {
-        // The format is little-endian, as is every machine that this is tested on.
+        // The format is little-endian, as are all machines on which this is tested.
         let (dtype, bytes, len) = match slot {
             Slot::Real(v) if T::NAME == "f32" => {
                 (Dtype::F32, widen(v).iter().flat_map(|&x| (x as f32).to_le_bytes()).collect(), v.len())
@@ -108,18 +108,18 @@ fn encode<T: Real, C: Serialize + Arrays<T>>(
             Ok((name.as_str(), view))
         })
         .collect::<Result<Vec<_>>>()?;
-    // One key: the order of a map with several would differ from run to run.
+    // Only one key: the order of several in a HashMap would differ between runs.
     let metadata = HashMap::from([("wgpca".to_string(), document.to_string())]);
     serialize(views, Some(metadata)).map_err(|e| fault(e.to_string()))
 }
 
-/// Reads what [`write`] wrote: the content, and the whole document for the facts beside it. Arrays come in `T` whatever
-/// precision they were written in.
+/// Reads the bytes of [`write`]: the content, and the whole document for the facts beside it. Arrays are converted to `T` from
+/// the precision of the file.
 pub(crate) fn read<T: Real, C: DeserializeOwned + Arrays<T>>(path: &Path, kind: &str) -> Result<(C, Value)> {
     File::open(path, kind)?.content(kind)
 }
 
-/// A file whose metadata are read and whose arrays are not.
+/// A file whose metadata are parsed; the arrays are not read yet.
 pub(crate) struct File<'a> {
     path: &'a Path,
     bytes: Cow<'a, [u8]>,
@@ -127,12 +127,12 @@ pub(crate) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// `wanted` is what to call for in messages.
+    /// Opens a file. `wanted` is what messages say was expected.
     pub fn open(path: &'a Path, wanted: &str) -> Result<Self> {
         File::parse(path, wanted, Cow::Owned(std::fs::read(path).map_err(|e| Error::io(path, e))?))
     }
 
-    /// The bytes of a file.
+    /// Parses the bytes of a file.
     pub fn parse(path: &'a Path, wanted: &str, bytes: Cow<'a, [u8]>) -> Result<Self> {
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(path, wanted, &e))?;
         let Some(text) = header.metadata().as_ref().and_then(|m| m.get("wgpca")) else {
@@ -150,22 +150,22 @@ impl<'a> File<'a> {
         Ok(File { path, bytes, document })
     }
 
-    /// What is said of the content.
+    /// The facts about the content.
     pub fn facts(self) -> Value {
         self.document
     }
 
-    /// What the file says it holds.
+    /// The kind of content that the file declares.
     pub fn kind(&self) -> &str {
         self.document["kind"].as_str().unwrap_or("?")
     }
 
-    /// The precision of what it holds: `f32` or `f64`.
+    /// The precision of the parameters: `f32` or `f64`.
     pub fn precision(&self) -> &str {
         self.document["dtype"].as_str().unwrap_or("?")
     }
 
-    /// An error that says that it holds something else.
+    /// An error that says that the file holds something else than `wanted`.
     pub fn not(&self, wanted: &str) -> Error {
         let called = |kind: &str| match kind {
             "gaussian" => "model of Gaussians".to_string(),
@@ -174,7 +174,7 @@ impl<'a> File<'a> {
         Error::file(self.path, "", format!("it holds a {}, not a {}", called(self.kind()), called(wanted)))
     }
 
-    /// The content, and the document without it.
+    /// The content, and the rest of the document.
     pub fn content<T: Real, C: DeserializeOwned + Arrays<T>>(mut self, kind: &str) -> Result<(C, Value)> {
         if self.kind() != kind {
             return Err(self.not(kind));

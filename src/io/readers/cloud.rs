@@ -1,42 +1,42 @@
-//! What a reader hands over, and what its clouds are called.
+//! The result of a reader, and the names of its clouds.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// A cloud as it stands in a file: whole points, whose values nobody has checked.
+/// A cloud as stored in a file: whole points, whose values are not checked yet.
 pub(crate) struct ReadCloud {
-    /// Which part of the file it is.
+    /// The part of the file that it comes from.
     pub part: Part,
     /// Coordinates, row-major.
     pub points: Vec<f64>,
-    /// Coordinates a point, at least 1.
+    /// Number of coordinates of a point, at least 1.
     pub dim: usize,
-    /// Weights, unless they are equal.
+    /// Weights; `None` if they are equal.
     pub weights: Option<Vec<f64>>,
 }
 
-/// What a reader makes of one file.
+/// The content of one file.
 #[derive(Default)]
 pub(crate) struct Content {
     pub clouds: Vec<ReadCloud>,
-    /// What the file calls the coordinates; empty if it does not name them.
+    /// Names of the coordinates in the file; empty if it has none.
     pub names: Vec<String>,
-    /// What holds the weights, as `column "w"`.
+    /// Where the weights come from, for instance `column "w"`.
     pub weights: Option<String>,
-    /// It looks like a table of labels rather than a cloud.
+    /// The file looks like a table of labels instead of a cloud.
     pub labels: bool,
     pub remarks: Vec<Remark>,
 }
 
-/// Something to say of a file that is no error.
+/// A remark on a file that is not an error.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Remark {
-    /// What was read may not be what was meant.
+    /// Whether the file was possibly misread.
     pub warning: bool,
     pub text: String,
-    /// What is said of the first file alone of those of which the text is said.
+    /// An addition to the text for the first of the files that share it.
     pub detail: String,
 }
 
@@ -51,7 +51,7 @@ impl Remark {
 }
 
 impl Content {
-    /// One cloud that is all of the file.
+    /// One cloud that is the whole file.
     pub fn whole(points: Vec<f64>, names: Vec<String>) -> Self {
         let dim = names.len();
         Content {
@@ -61,12 +61,12 @@ impl Content {
         }
     }
 
-    /// Says something that a user should know.
+    /// Adds a notice for the user.
     pub fn notice(&mut self, text: impl Into<String>) {
         self.remarks.push(Remark::notice(text));
     }
 
-    /// Says what stands in the file beside what was read.
+    /// Adds a notice of the parts of the file that were left out.
     pub fn left_out(&mut self, (one, several): (&str, &str), names: &[&str]) {
         let shown = |name: &&str| if name.is_empty() { "without a name".into() } else { String::from(*name) };
         let list = names.iter().map(shown).collect::<Vec<_>>().join(", ");
@@ -88,17 +88,17 @@ pub(crate) enum Part {
     Array(String),
 }
 
-/// What a reader found wrong.
+/// A fault that a reader found.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// Where in the file; empty for the file as a whole.
+    /// Place in the file; empty if the fault concerns the whole file.
     pub place: String,
     /// What is wrong and what to do.
     pub problem: String,
 }
 
 impl Fault {
-    /// Something wrong at a place.
+    /// A fault at a place.
     pub fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Fault { place: place.into(), problem: problem.into() }
     }
@@ -118,7 +118,7 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
-/// How messages speak of a cloud: by the path as the caller gave it.
+/// The name of a cloud in messages: the path as the caller gave it, and the part.
 pub(crate) fn label(path: &Path, part: &Part) -> String {
     match part {
         Part::Whole => path.display().to_string(),
@@ -127,7 +127,7 @@ pub(crate) fn label(path: &Path, part: &Part) -> String {
     }
 }
 
-/// Which part of its path stands in the name of a file's clouds.
+/// The part of the path that is used in the names of a file's clouds.
 #[derive(Clone, Copy, PartialEq)]
 enum Detail {
     Stem,
@@ -135,7 +135,7 @@ enum Detail {
     Path,
 }
 
-/// The name of a file without its ending, and without the `.gz` behind that.
+/// The name of a file without its ending, and without a `.gz` after the ending.
 pub(crate) fn stem(path: &Path) -> Option<String> {
     let packed = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
     let stem = Path::new(path.file_stem()?);
@@ -164,7 +164,7 @@ pub(crate) fn name_of(path: &Path, part: &Part) -> String {
     name(path, part, Detail::Stem)
 }
 
-/// Short names, longer for the files whose clouds would share one. A cloud comes with the index of its file.
+/// Short names, and longer ones for files whose clouds would otherwise share a name. Each cloud comes with the index of its file.
 pub(crate) fn distinct_names(paths: &[&Path], clouds: &[(usize, ReadCloud)]) -> Result<Vec<String>> {
     let mut details = vec![Detail::Stem; paths.len()];
     loop {
@@ -181,7 +181,7 @@ pub(crate) fn distinct_names(paths: &[&Path], clouds: &[(usize, ReadCloud)]) -> 
         if let Some(files) = shared.iter().find(|files| files.iter().all(|&f| details[f] == Detail::Path)) {
             return Err(Error::file(paths[files[0]], "", "it is given twice; name each file once"));
         }
-        // A file may own several of the names: raise each file once.
+        // A file can own several of the shared names, but its level of detail rises once per round.
         let before = details.clone();
         for file in shared.into_iter().flatten() {
             details[file] = match before[file] {

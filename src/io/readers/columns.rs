@@ -1,9 +1,9 @@
-//! What the columns of a table mean, by their names.
+//! Finds out from the names of the columns of a table what they hold.
 //!
-//! A name is cut into words, at everything that is neither a letter nor a digit and between letters and digits. `x`,
-//! `y` and `z` are coordinates, alone or with a unit (`X_m`, `x [mm]`) or a word for a place (`pos_x`); so are numbered
-//! columns of one stem (`x1`, `Points:0`), if they count on from 0 or 1. If the coordinates are found, all other columns
-//! but the one of the weights are left out; if not, every column is a coordinate but those of the weights and the index.
+//! A name is cut into words: at characters that are neither letters nor digits, and between letters and digits. `x`, `y` and `z`
+//! are coordinates, also with a unit (`X_m`, `x [mm]`) or a word for a position (`pos_x`). So are numbered columns with a common
+//! stem (`x1`, `Points:0`), if the numbers are consecutive from 0 or 1. If coordinates are found, all other columns except the
+//! weights are left out. Otherwise every column except the weights and the index is a coordinate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,22 +11,22 @@ use std::str::FromStr;
 use super::cloud::quote;
 use crate::error::Error;
 
-/// Which columns of a table are coordinates, in the order given.
+/// The columns of a table that are coordinates, in the order given.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Columns {
-    /// By name.
+    /// Columns by name.
     Names(Vec<String>),
-    /// By position, from 1.
+    /// Columns by position, from 1.
     Positions(Vec<usize>),
 }
 
 impl FromStr for Columns {
     type Err = Error;
 
-    /// `x,y,z`; or `1-3`, `1,2,5-6`.
+    /// Parses `x,y,z`, or `1-3` and `1,2,5-6`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an empty list, a position 0, a range that falls or a column given twice.
+    /// [`Error::Parameter`] for an empty list, a position 0, a descending range or a column given twice.
     ///
     /// # Example
     /// ```
@@ -83,7 +83,7 @@ impl fmt::Display for Columns {
     }
 }
 
-/// Columns of a range; more would be a slip.
+/// Largest position of a column; a larger one is taken for a typing error.
 const MAX_COLUMN: usize = 1 << 16;
 
 fn repeated<T: PartialEq>(items: &[T]) -> Option<&T> {
@@ -91,7 +91,7 @@ fn repeated<T: PartialEq>(items: &[T]) -> Option<&T> {
 }
 
 impl Columns {
-    /// The columns of a table of some width, whose names may be known.
+    /// The chosen columns of a table with `width` columns, whose names are possibly known.
     pub(crate) fn find(&self, names: Option<&[&str]>, width: usize) -> Result<Vec<usize>, String> {
         match (self, names) {
             (Columns::Positions(positions), _) => match positions.iter().find(|&&p| p > width) {
@@ -116,34 +116,34 @@ impl Columns {
 /// Which column holds weights.
 #[derive(Clone, Copy)]
 pub(crate) enum Weights<'a> {
-    /// One of a usual name.
+    /// A column with a usual name.
     Usual,
-    /// The one of this name.
+    /// The column with this name.
     Named(&'a str),
 }
 
-/// What is done with the columns of a table.
+/// How the columns of a table are used.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// Those of the coordinates, in their order.
+    /// The coordinates, in their order.
     pub coordinates: Vec<usize>,
     pub weight: Option<usize>,
-    /// Those that are not read.
+    /// Columns that are not read.
     pub left: Vec<usize>,
-    /// Those of the coordinates that are left out if they count the rows.
+    /// Coordinates that are left out if they only count the rows.
     pub counters: Vec<usize>,
-    /// Whether the names say which columns are coordinates, or the caller does.
+    /// Whether the names or the caller determine which columns are coordinates.
     pub understood: bool,
-    /// Whether a name speaks of labels.
+    /// Whether one of the names suggests labels.
     pub labels: bool,
 }
 
-/// What a name says.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     /// x, y or z.
     Letter(usize),
-    /// A stem of the list and a number.
+    /// A stem from the list and a number.
     Numbered(usize, usize),
     Weight,
     Attribute,
@@ -186,7 +186,7 @@ const ATTRIBUTES: [&str; 25] = [
 const LABELS: [&str; 10] =
     ["label", "labels", "class", "classes", "category", "target", "split", "fold", "cluster", "file"];
 
-/// Words of a name, in small letters.
+/// The words of a name, in lower case.
 fn words(name: &str) -> Vec<String> {
     let kind = |c: char| if c.is_ascii_digit() { 1 } else { u8::from(c.is_alphanumeric()) * 2 };
     let mut words: Vec<String> = vec![];
@@ -241,7 +241,7 @@ pub(crate) fn is_weight(name: &str) -> bool {
 }
 
 impl Plan {
-    /// Of columns without names.
+    /// The plan for columns without names.
     pub fn unnamed(width: usize, columns: Option<&Columns>) -> Result<Self, String> {
         let coordinates = match columns {
             Some(columns) => columns.find(None, width)?,
@@ -251,7 +251,7 @@ impl Plan {
         Ok(Plan { coordinates, left, understood: columns.is_some(), ..Plan::default() })
     }
 
-    /// Of columns with these names.
+    /// The plan for columns with these names.
     pub fn of(names: &[&str], columns: Option<&Columns>, weights: Weights<'_>) -> Result<Self, String> {
         let width = names.len();
         let roles: Vec<Role> = names.iter().map(|name| role(name)).collect();
@@ -267,7 +267,7 @@ impl Plan {
             found if found.is_empty() => numbered(&roles, weight),
             found => Some(found),
         };
-        // One name that is understood beside others that are not says little: x of `x,age` is no more a coordinate.
+        // A known name beside unknown ones is weak evidence: in `x,age`, x is not a better coordinate than age.
         let foreign = |found: &[usize]| {
             let others = (0..width).filter(|k| !found.contains(k) && Some(*k) != weight);
             others.into_iter().any(|k| !matches!(roles[k], Role::Attribute | Role::Index))
@@ -289,12 +289,12 @@ impl Plan {
     }
 }
 
-/// Columns that are neither coordinates nor weights.
+/// The columns that are neither coordinates nor weights.
 fn rest(width: usize, coordinates: &[usize], weight: Option<usize>) -> Vec<usize> {
     (0..width).filter(|k| !coordinates.contains(k) && Some(*k) != weight).collect()
 }
 
-/// The columns of x, y and z, in this order. Of `x` and `x_m`, the shorter name counts.
+/// The columns of x, y and z, in this order. If two columns qualify, such as `x` and `x_m`, the shorter name is taken.
 fn letters(names: &[&str], roles: &[Role], weight: Option<usize>) -> Result<Vec<usize>, String> {
     let mut found = vec![];
     for letter in 0..3 {
@@ -313,7 +313,7 @@ fn letters(names: &[&str], roles: &[Role], weight: Option<usize>) -> Result<Vec<
     Ok(found)
 }
 
-/// Numbered columns of one stem, in the order of their numbers, which count on from 0 or 1.
+/// Numbered columns with a common stem, in the order of their numbers, which must be consecutive from 0 or 1.
 fn numbered(roles: &[Role], weight: Option<usize>) -> Option<Vec<usize>> {
     (0..STEMS.len()).find_map(|stem| {
         let number = |k: usize| match roles[k] {
@@ -328,7 +328,7 @@ fn numbered(roles: &[Role], weight: Option<usize>) -> Option<Vec<usize>> {
     })
 }
 
-/// The column of the weights among some columns: the one asked for, else one of a usual name.
+/// The column of weights among some columns: the requested one, otherwise one with a usual name.
 fn find_weight(names: &[&str], roles: &[Role], among: &[usize], wanted: Weights<'_>) -> Result<Option<usize>, String> {
     let is_weight = |&k: &usize| match wanted {
         Weights::Usual => roles[k] == Role::Weight,

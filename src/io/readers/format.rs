@@ -1,4 +1,4 @@
-//! Formats, by the ending of a file's name.
+//! File formats, recognised by the endings of file names.
 
 use std::fmt;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// A format of files of clouds.
+/// A file format for clouds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -14,7 +14,7 @@ pub enum Format {
     Npy,
     /// numpy archive.
     Npz,
-    /// Text with one point a line.
+    /// Text with one point per line.
     Text,
     /// Polygon file.
     Ply,
@@ -26,14 +26,14 @@ pub enum Format {
     Stl,
     /// Point cloud data of PCL.
     Pcd,
-    /// Scan: a number of points, and the points.
+    /// Scan: the number of points, then the points.
     Pts,
-    /// Scan of ASPRS, packed (`.laz`) or not.
+    /// ASPRS scan, compressed (`.laz`) or not.
     Las,
 }
 
-/// Endings, their format, and whether such a file is taken from a directory without being named. Tables of sources or
-/// logs that lie beside clouds are often `.tsv` or `.dat`, so those two are not.
+/// Endings, their format, and whether such files are read from a directory without being named. `.tsv` and `.dat` are not,
+/// because such files beside clouds are often logs or tables of sources.
 const ENDINGS: [(&str, Format, bool); 15] = [
     ("npy", Format::Npy, true),
     ("npz", Format::Npz, true),
@@ -53,7 +53,7 @@ const ENDINGS: [(&str, Format, bool); 15] = [
 ];
 
 impl Format {
-    /// Whether its files may hold faces.
+    /// Whether files of this format can have faces.
     pub(crate) fn is_mesh(self) -> bool {
         matches!(self, Format::Ply | Format::Off | Format::Obj | Format::Stl)
     }
@@ -69,10 +69,10 @@ impl fmt::Display for Format {
 impl FromStr for Format {
     type Err = Error;
 
-    /// By an ending: `csv`, `npy`.
+    /// Parses an ending: `csv`, `npy`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for an unknown one.
+    /// [`Error::Parameter`] for an unknown ending.
     fn from_str(text: &str) -> Result<Self> {
         let name = text.trim_start_matches('.').to_ascii_lowercase();
         match ENDINGS.iter().find(|(ending, ..)| *ending == name) {
@@ -82,7 +82,7 @@ impl FromStr for Format {
     }
 }
 
-/// The ending of a file's name, before a `.gz`, and its entry.
+/// The ending of a file name, before a `.gz`, and its entry.
 fn entry(path: &Path) -> Option<(&'static str, Format, bool)> {
     let inner = if is_packed(path) { Path::new(path.file_stem()?) } else { path };
     let extension = inner.extension()?.to_str()?.to_ascii_lowercase();
@@ -94,12 +94,12 @@ pub(crate) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"))
 }
 
-/// The format that a file's name tells.
+/// The format that the ending of a file name stands for.
 pub(crate) fn ending(path: &Path) -> Option<Format> {
     entry(path).map(|(_, format, _)| format)
 }
 
-/// Whether a file is taken from a directory.
+/// Whether the file is read if it is found in a directory.
 pub(crate) fn taken(path: &Path) -> bool {
     entry(path).is_some_and(|(.., taken)| taken)
 }

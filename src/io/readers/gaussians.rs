@@ -1,4 +1,4 @@
-//! Gaussian measures from files: stacks of covariances, with means, weights and names beside them.
+//! Reads Gaussian measures from files: stacks of covariances, with optional means, weights and names.
 
 use super::cloud::{Fault, Part, name_of};
 use super::format::{Format, ending};
@@ -11,26 +11,26 @@ use crate::error::{Error, Result};
 use crate::gaussian::Gaussians;
 use std::path::{Path, PathBuf};
 
-/// Files beside the covariances or the clouds of Gaussians.
+/// Additional files for the covariances or the clouds of Gaussians.
 #[derive(Clone, Debug, Default)]
 pub struct GaussianFiles {
-    /// Means, n × d: `.npy` or text, one mean a line.
+    /// Means, n × d: `.npy`, or text with one mean per line.
     pub means: Option<PathBuf>,
-    /// Weights of the measures, n: `.npy` or text, one a line.
+    /// Weights of the measures, n: `.npy`, or text with one weight per line.
     pub weights: Option<PathBuf>,
-    /// Names of the measures: text, one a line.
+    /// Names of the measures: text, one name per line.
     pub names: Option<PathBuf>,
 }
 
-/// The Gaussians of a stack of covariances: an `.npy` of shape (n, d, d), or an `.npz` with an array `covariances` (or
-/// a single array) of this shape, and perhaps `means` (n, d) and `weights` (n,), or near names of these. They are called
-/// after the file and their place in the stack unless there is a file of names. Matrices stored in half or single
-/// precision are covariances up to the rounding of that ([`Gaussians::rounded`]).
+/// Reads the Gaussians of a stack of covariances: an `.npy` of shape (n, d, d), or an `.npz` with an array `covariances` (or a
+/// single array) of this shape, and optionally `means` (n, d) and `weights` (n,). Similar names are recognised too. Without a
+/// file of names, the measures are named after the file and their place in the stack. Matrices stored in half or single precision
+/// are accepted if they are covariances up to the rounding of that precision ([`Gaussians::rounded`]).
 ///
 /// # Errors
-/// [`Error::Io`] for what cannot be opened, [`Error::File`] for content that cannot be used, [`Error::Covariance`] naming
-/// the file, the matrix and the entry or eigenvalue to blame for a matrix that is no covariance, [`Error::Weights`] for
-/// weights that cannot be normalised, [`Error::Parameter`] for means or weights given twice.
+/// [`Error::Io`] if a file cannot be opened, [`Error::File`] if its content cannot be used, [`Error::Covariance`] with the file,
+/// the matrix and the entry or eigenvalue at fault if a matrix is not a covariance, [`Error::Weights`] if the weights cannot be
+/// normalised, [`Error::Parameter`] if means or weights are given twice.
 ///
 /// # Example
 /// ```
@@ -74,7 +74,7 @@ pub fn read_gaussians(path: &Path, files: &GaussianFiles) -> Result<Gaussians> {
 }
 
 impl GaussianFiles {
-    /// Gives a set of Gaussians the means, weights and names of these files.
+    /// Adds the means, weights and names of these files to a set of Gaussians.
     ///
     /// # Errors
     /// As [`read_gaussians`].
@@ -97,15 +97,15 @@ impl GaussianFiles {
     }
 }
 
-/// A square matrix, row-major, and its order: an `.npy` of shape (d, d), or text with one row a line.
+/// Reads a square matrix, row-major, and its order: an `.npy` of shape (d, d), or text with one row per line.
 ///
 /// # Errors
-/// [`Error::Io`] for what cannot be opened, [`Error::File`] for content that cannot be used.
+/// [`Error::Io`] if the file cannot be opened, [`Error::File`] if its content cannot be used.
 pub fn read_matrix(path: &Path) -> Result<(Vec<f64>, usize)> {
     let Array { shape, values, stored } = table(path)?;
     match shape[..] {
-        // In half or single precision, a covariance is one up to the rounding of that; what is wrong beyond it is the
-        // caller's to say.
+        // A matrix stored in half or single precision is a covariance up to the rounding of that precision. The caller reports
+        // larger errors.
         [rows, columns] if rows == columns => match Gaussians::rounded(values.clone(), rows, stored.rounding()) {
             Ok(set) if stored != Stored::Other => Ok((set.covariance(0).to_vec(), rows)),
             _ => Ok((values, rows)),
@@ -117,12 +117,12 @@ pub fn read_matrix(path: &Path) -> Result<(Vec<f64>, usize)> {
     }
 }
 
-/// What one file of covariances holds.
+/// The content of a file of covariances.
 struct Stack {
     covariances: Array,
-    /// The array that holds them, if there are several.
+    /// The name of the array of covariances, if the file has several arrays.
     place: String,
-    /// The array of the means and its name.
+    /// The name and content of the array of means.
     means: Option<(String, Array)>,
     weights: Option<(String, Array)>,
 }
@@ -136,7 +136,7 @@ fn archive(bytes: &[u8]) -> std::result::Result<Stack, Fault> {
         let problem = format!("it holds no array \"covariances\" (its arrays: {}); give the stack this name", found());
         return Err(problem.into());
     };
-    // What a user saved beside the covariances is not to be lost without a word.
+    // An array that the user saved beside the covariances must not be dropped silently.
     if let Some(other) = keys.others.first() {
         let problem = "it is none of covariances, means and weights; call it so, or save the archive without it";
         return Err(Fault::at(npz::array(other), problem));
@@ -152,7 +152,7 @@ fn archive(bytes: &[u8]) -> std::result::Result<Stack, Fault> {
     Ok(Stack { covariances, place, means: read(keys.means)?, weights: read(keys.weights)? })
 }
 
-/// d of a shape (n, d, d).
+/// The d of a shape (n, d, d).
 fn order(shape: &[usize]) -> std::result::Result<usize, String> {
     match shape[..] {
         [_, rows, columns] if rows == columns => Ok(rows),
@@ -178,17 +178,17 @@ fn means_of(set: Gaussians, means: Array) -> Result<Gaussians> {
     set.with_means(means.values)
 }
 
-/// Weights of measures: an `.npy` of shape (n,), or text with one a line.
+/// Reads weights of measures: an `.npy` of shape (n,), or text with one weight per line.
 ///
 /// # Errors
-/// [`Error::Io`] if the file cannot be opened, [`Error::File`] if it is no list of numbers.
+/// [`Error::Io`] if the file cannot be opened, [`Error::File`] if it is not a list of numbers.
 pub fn read_weights(path: &Path) -> Result<Vec<f64>> {
     let weights = table(path)?;
     let n = weights.shape[0];
     weights_in(weights, n).map_err(|e| at(e, path, ""))
 }
 
-/// Of shape (n,), or (n, 1) as text has it.
+/// Weights of shape (n,), or of shape (n, 1), which text gives.
 fn weights_in(weights: Array, n: usize) -> Result<Vec<f64>> {
     if weights.shape != [n] && weights.shape != [n, 1] {
         let problem = format!("its shape is {}; weights of {n} measures have ({n},)", show(&weights.shape));
@@ -202,7 +202,7 @@ fn weights_of(set: Gaussians, weights: Array) -> Result<Gaussians> {
     set.with_weights(weights)
 }
 
-/// The same error about a file, or an array of it.
+/// The same error with the file, and the array if there is one, as its place.
 fn at(error: Error, path: &Path, place: &str) -> Error {
     let label = if place.is_empty() { path.display().to_string() } else { format!("{}, {place}", path.display()) };
     match error {
@@ -215,7 +215,7 @@ fn at(error: Error, path: &Path, place: &str) -> Error {
     }
 }
 
-/// An array of numbers, from `.npy` or text.
+/// Reads an array of numbers from `.npy` or text.
 fn table(path: &Path) -> Result<Array> {
     let bytes = contents(path)?;
     let fault = |Fault { place, problem }| Error::file(path, place, problem);
@@ -228,14 +228,14 @@ fn table(path: &Path) -> Result<Array> {
     }
 }
 
-/// Lines of a text that are not empty.
+/// The lines of a text that are not empty.
 fn lines(path: &Path) -> Result<Vec<String>> {
     let bytes = contents(path)?;
     let text = text::decode(&bytes).map_err(|f| Error::file(path, f.place, f.problem))?;
     Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(String::from).collect())
 }
 
-/// The format of a file, if it is one of these.
+/// The format of a file, which must be one of `wanted`.
 fn format(path: &Path, wanted: &[Format]) -> Result<Format> {
     match ending(path) {
         Some(format) if wanted.contains(&format) => Ok(format),

@@ -1,4 +1,4 @@
-//! Which files are read, and their bytes.
+//! Finds the files to read and reads their bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -9,27 +9,27 @@ use super::format::{Format, ending, endings, is_packed, taken};
 use crate::error::{Error, Result};
 use crate::io::ReadOptions;
 
-/// What is said of which file.
+/// Remarks, each with the file that it concerns.
 pub(crate) type Remarks = Vec<(PathBuf, Remark)>;
 
 /// A file to read.
 pub(crate) struct Input {
-    /// As the caller gave it; `stdin` for standard input.
+    /// The path as the caller gave it; `stdin` for standard input.
     pub path: PathBuf,
     pub source: Source,
 }
 
-/// How a file came to be read.
+/// Where a file was found.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Source {
     Named,
-    /// It lies in a directory.
+    /// In a directory.
     Found,
     /// Standard input.
     Stream,
 }
 
-/// What the name of standard input is among paths.
+/// The path that stands for standard input.
 const STREAM: &str = "-";
 
 impl Input {
@@ -37,7 +37,7 @@ impl Input {
         Input { path: path.into(), source: Source::Named }
     }
 
-    /// The format: the one asked for, unless the file lies in a directory, else the one that its name tells.
+    /// The requested format, unless the file was found in a directory; otherwise the format that its name stands for.
     pub fn format(&self, options: &ReadOptions) -> Result<Format> {
         let told = options.format.filter(|_| self.source != Source::Found);
         if let Some(format) = told.or_else(|| ending(&self.path)) {
@@ -50,7 +50,7 @@ impl Input {
                 "standard input has no name that tells its format; give it (format)",
             ));
         }
-        // A name that leads nowhere is the first thing to say.
+        // If the path does not exist, say so before anything about its ending.
         readable(&self.path)?;
         let inner = if is_packed(&self.path) { self.path.file_stem().map(Path::new) } else { Some(&*self.path) };
         let problem = match inner.and_then(Path::extension) {
@@ -60,7 +60,7 @@ impl Input {
         Err(Error::file(&self.path, "", format!("{problem}; convert it to one of {}", endings(false))))
     }
 
-    /// All bytes, unpacked.
+    /// All bytes, decompressed.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         let bytes = match self.source {
             Source::Stream => {
@@ -86,7 +86,7 @@ pub(crate) fn contents(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| Error::io(path, e))
 }
 
-/// An error if the path leads to no file.
+/// Returns an error if the path does not lead to a file.
 fn readable(path: &Path) -> Result<()> {
     let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     if metadata.is_dir() {
@@ -95,7 +95,7 @@ fn readable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files of the inputs, and what to say of files that are left out.
+/// The files of the inputs, and remarks on files that are left out.
 pub(crate) fn gather<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Result<(Vec<Input>, Remarks)> {
     let mut files = Vec::new();
     let mut remarks = Vec::new();
@@ -113,7 +113,7 @@ pub(crate) fn gather<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Res
     Ok((files, remarks))
 }
 
-/// The readable files of a directory that may be clouds.
+/// The files of a directory that are possibly clouds.
 fn directory(path: &Path, options: &ReadOptions, remarks: &mut Remarks) -> Result<Vec<Input>> {
     let mut listing = Listing::default();
     listing.add(path, options.recursive)?;
@@ -131,7 +131,7 @@ fn directory(path: &Path, options: &ReadOptions, remarks: &mut Remarks) -> Resul
     if !under.is_empty() {
         remarks.push((path.into(), Remark::notice(&under[2..])));
     }
-    // If the names of all speak against them, the names mean something else.
+    // If all names look like other data, the names have some other meaning: keep all files.
     let (others, clouds): (Vec<_>, Vec<_>) = files.iter().cloned().partition(|file| is_called_otherwise(file));
     let kept = if clouds.is_empty() {
         files
@@ -146,9 +146,9 @@ fn directory(path: &Path, options: &ReadOptions, remarks: &mut Remarks) -> Resul
 #[derive(Default)]
 struct Listing {
     files: Vec<PathBuf>,
-    /// Subdirectories that were not looked into.
+    /// Number of subdirectories that were not read.
     skipped: usize,
-    /// Directories on the way, of which links may lead back to one.
+    /// Directories visited, because a link can lead back to one of them.
     seen: HashSet<PathBuf>,
 }
 
@@ -182,7 +182,7 @@ impl Listing {
     }
 }
 
-/// Last words of names of files that belong to a data set of clouds and are none.
+/// Last words of the names of files that accompany a data set of clouds and are not clouds.
 const COMPANION_WORDS: [&str; 14] = [
     "labels",
     "label",
@@ -199,7 +199,7 @@ const COMPANION_WORDS: [&str; 14] = [
     "filelist",
     "license",
 ];
-/// Names of such files.
+/// Whole names of such files.
 const COMPANION_NAMES: [&str; 17] = [
     "train",
     "test",
@@ -220,7 +220,8 @@ const COMPANION_NAMES: [&str; 17] = [
     "changelog",
 ];
 
-/// Whether a file is by its name something else than a cloud. Arrays are often called `train` and `test`.
+/// Whether the name of a file says that it is not a cloud. `train` and `test` say so except for arrays, which often have these
+/// names.
 fn is_called_otherwise(path: &Path) -> bool {
     let name = stem(path).unwrap_or_default().to_lowercase();
     let last = name.rsplit(['_', '-', '.', ' ']).next().unwrap_or_default();
@@ -231,7 +232,7 @@ fn is_called_otherwise(path: &Path) -> bool {
     }
 }
 
-/// An error if two of the paths lead to one file.
+/// Returns an error if two of the paths lead to the same file.
 fn distinct(files: &[Input]) -> Result<()> {
     let mut seen: HashMap<PathBuf, &Path> = HashMap::new();
     for Input { path, source } in files {

@@ -1,19 +1,19 @@
-//! What the arrays of an archive hold, by their names.
+//! Finds out from the names of the arrays of an archive what they hold.
 
 use super::cloud::Fault;
 
-/// What a name says of an array, small and capital letters alike.
+/// The meaning of the name of an array, regardless of case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Key {
     /// `points` itself.
     Points,
     /// Another usual name of points.
     Near,
-    /// `x`, which may be points, features of points, or one cloud of several.
+    /// `x`, which can be points, features of points, or one of several clouds.
     X,
     Weights,
     Offsets,
-    /// Something that points have: normals, colours, faces, labels.
+    /// An attribute of points: normals, colours, faces, labels.
     Attribute,
     Other,
 }
@@ -74,7 +74,7 @@ fn among(names: &[&str], name: &str) -> bool {
 }
 
 impl Key {
-    /// Of an array of clouds.
+    /// The key for the name of an array in an archive of clouds.
     pub fn of(name: &str) -> Self {
         match name {
             "points" => Key::Points,
@@ -88,7 +88,7 @@ impl Key {
     }
 }
 
-/// The only array of a kind, by its name; two are an error.
+/// The name of the only array of a kind; two are an error.
 pub(crate) fn only<'a>(found: &[&'a str], what: &str) -> Result<Option<&'a str>, Fault> {
     match found {
         [] => Ok(None),
@@ -103,7 +103,7 @@ pub(crate) fn only<'a>(found: &[&'a str], what: &str) -> Result<Option<&'a str>,
     }
 }
 
-/// Arrays of Gaussians.
+/// The arrays of an archive of Gaussians.
 pub(crate) struct OfGaussians<'a> {
     pub covariances: Option<&'a str>,
     pub means: Option<&'a str>,
@@ -113,7 +113,7 @@ pub(crate) struct OfGaussians<'a> {
 }
 
 impl<'a> OfGaussians<'a> {
-    /// Finds them by their names. A single array holds the covariances, whatever its name.
+    /// Finds the arrays by their names. A single array is the covariances, for any name.
     pub fn find(names: &'a [String]) -> Result<Self, Fault> {
         let all = |list: &[&str]| names.iter().map(String::as_str).filter(|n| among(list, n)).collect::<Vec<_>>();
         let covariances = match names {

@@ -1,17 +1,17 @@
-//! Airborne and terrestrial scans (`.las`, `.laz`): the coordinates x, y, z of the points, all else left out.
+//! Airborne and terrestrial scans (`.las`, `.laz`): reads the coordinates x, y, z of the points; everything else is left out.
 //!
-//! LAS 1.0 to 1.4 (ASPRS): a header with the place, length and number of the records of points, and a scale s and an
-//! offset o for each coordinate; a record begins with whole numbers X, Y, Z, and x = s X + o. A `.laz` holds the records
-//! compressed in chunks; the crate `laz` unpacks them.
+//! LAS 1.0 to 1.4 (ASPRS): the header has the position, length and number of the point records, and a scale s and an offset o for
+//! each coordinate. A record begins with integers X, Y, Z, and x = s X + o. In a `.laz`, the records are compressed in chunks;
+//! the crate `laz` decompresses them.
 
 use super::cloud::{Content, Fault};
 
-/// Bits of the number of the record's format that tell that the records are compressed.
+/// Bits of the record format number that are set if the records are compressed.
 const COMPRESSED: u8 = 0xc0;
 
-/// What the header says of the records.
+/// The header's description of the records.
 struct Header {
-    /// Where the records begin.
+    /// Offset of the first record.
     start: usize,
     /// Bytes of a record.
     length: usize,
@@ -25,7 +25,7 @@ fn truncated() -> Fault {
     String::from("it ends too early; it is truncated or no .las file").into()
 }
 
-/// `N` bytes from a place on.
+/// Reads `N` bytes at an offset.
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], Fault> {
     let end = at.checked_add(N).ok_or_else(truncated)?;
     bytes.get(at..end).and_then(|b| b.try_into().ok()).ok_or_else(truncated)
@@ -75,7 +75,7 @@ fn header(bytes: &[u8]) -> Result<Header, Fault> {
     if length < 12 {
         return Err(format!("its records have {length} bytes; one that holds X, Y and Z has at least 12").into());
     }
-    // From version 1.4 on a number of 64 bits counts; the old one may be 0.
+    // Version 1.4 has a 64-bit count; the old one can be 0 there.
     let points = match whole(bytes, 107)? {
         0 if minor >= 4 => usize::try_from(u64::from_le_bytes(field(bytes, 247)?)).map_err(|_| truncated())?,
         points => points,
@@ -99,7 +99,7 @@ fn unpack(_: &[u8], _: &Header, _: impl FnMut(&[u8])) -> Result<(), Fault> {
     .into())
 }
 
-/// Hands over all records, many at a time. What the file says of sizes is checked before memory is taken for it.
+/// Passes on all records, in blocks. The sizes that the file states are checked before memory is allocated for them.
 #[cfg(feature = "laz")]
 fn unpack(bytes: &[u8], header: &Header, mut take: impl FnMut(&[u8])) -> Result<(), Fault> {
     use laz::{LasZipDecompressor, LazVlr};
@@ -120,7 +120,7 @@ fn unpack(bytes: &[u8], header: &Header, mut take: impl FnMut(&[u8])) -> Result<
     let mut source = Cursor::new(bytes);
     source.set_position(header.start as u64);
     let mut records = LasZipDecompressor::new(source, vlr).map_err(|e| bad(&e.to_string()))?;
-    /// Records unpacked at a time.
+    /// Number of records decompressed at a time.
     const BLOCK: usize = 4096;
     let mut block = vec![0; BLOCK.min(header.points) * header.length];
     for first in (0..header.points).step_by(BLOCK) {
@@ -131,7 +131,7 @@ fn unpack(bytes: &[u8], header: &Header, mut take: impl FnMut(&[u8])) -> Result<
     Ok(())
 }
 
-/// Whether the parts of a record have the sizes of their kinds, and those of a record in all.
+/// Checks that the parts of a record have the sizes of their types and add up to the size of a record.
 #[cfg(feature = "laz")]
 fn fits(items: &[laz::LazItem], length: usize) -> bool {
     use laz::LazItemType::{
@@ -149,10 +149,10 @@ fn fits(items: &[laz::LazItem], length: usize) -> bool {
     !items.is_empty() && items.iter().all(|item| item.size() == size(item)) && sum == length
 }
 
-/// The variable-length record that says how the points are compressed.
+/// The variable-length record that describes the compression of the points.
 #[cfg(feature = "laz")]
 fn laszip_record(bytes: &[u8]) -> Result<&[u8], Fault> {
-    /// Bytes before the content of such a record.
+    /// Number of bytes before the content of such a record.
     const HEAD: usize = 54;
     let mut at = usize::from(u16::from_le_bytes(field(bytes, 94)?));
     for _ in 0..whole(bytes, 100)? {
@@ -168,7 +168,8 @@ fn laszip_record(bytes: &[u8]) -> Result<&[u8], Fault> {
     Err(String::from("its points are compressed, but it has no record of LASzip; it is damaged").into())
 }
 
-/// The number of chunks of compressed points. Its place stands before them, or at the end of the file.
+/// The number of chunks of compressed points. The offset of the chunk table is stored before the points or at the end of the
+/// file.
 #[cfg(feature = "laz")]
 fn chunks(bytes: &[u8], start: usize) -> Result<usize, Fault> {
     let place = |at| Ok::<_, Fault>(i64::from_le_bytes(field(bytes, at)?));

@@ -6,7 +6,7 @@ use crate::rng::{Stream, StreamId};
 /// How many points to draw, and the seed.
 pub(crate) type Surface = Option<(usize, u64)>;
 
-/// The vertices of a mesh, or points on its faces.
+/// The vertices of a mesh, or points drawn from its faces.
 pub(crate) fn content(
     vertices: Vec<f64>,
     names: &[&str],
@@ -20,14 +20,14 @@ pub(crate) fn content(
     Ok(Content::whole(points, names.iter().map(|&name| String::from(name)).collect()))
 }
 
-/// Says that what follows the vertices, and is not needed, is damaged.
+/// A warning that the data after the vertices, which are not needed, are damaged.
 pub(crate) fn spoilt(Fault { place, problem }: &Fault) -> Remark {
     let colon = if place.is_empty() { "" } else { ": " };
     let detail = format!(" ({place}{colon}{problem})");
     Remark { detail, ..Remark::notice("the vertices are read, but what follows them is damaged") }
 }
 
-/// Adds a face, cut into triangles that fan out from its first corner. `corners` are indices as they were written.
+/// Adds a face, divided into a fan of triangles around its first corner. `corners` are indices as stored in the file.
 pub(crate) fn fan(face: usize, corners: &[f64], vertices: usize, to: &mut Vec<[usize; 3]>) -> Result<(), String> {
     for &corner in corners {
         if !(corner >= 0.0 && corner < vertices as f64 && corner.fract() == 0.0) {
@@ -40,7 +40,7 @@ pub(crate) fn fan(face: usize, corners: &[f64], vertices: usize, to: &mut Vec<[u
     Ok(())
 }
 
-/// Draws points uniformly by area. They depend on the mesh and the seed alone, not on what else is read.
+/// Draws points uniformly by area. They depend only on the mesh and the seed, not on the other files read.
 fn sample(
     vertices: &[f64],
     dim: usize,
@@ -74,7 +74,7 @@ fn sample(
     for _ in 0..count {
         let [a, b, c] = triangles[stream.weighted(&cumulative)];
         let (a, b, c) = (corner(a), corner(b), corner(c));
-        // The square root makes the density uniform on the triangle. Sides from one corner keep a flat face flat.
+        // The square root makes the density uniform on the triangle. Using sides from one corner keeps a flat face exactly flat.
         let (u, v) = (stream.uniform().sqrt(), stream.uniform());
         points.extend((0..dim).map(|k| a[k] + u * ((1.0 - v) * (b[k] - a[k]) + v * (c[k] - a[k]))));
     }
@@ -89,6 +89,6 @@ fn area(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
         let (i, j) = ((k + 1) % 3, (k + 2) % 3);
         p[i] * q[j] - p[j] * q[i]
     });
-    // hypot, since the squares of small or large numbers leave f64's range.
+    // hypot, because the squares of very small or large numbers leave the range of f64.
     0.5 * normal[0].hypot(normal[1]).hypot(normal[2])
 }

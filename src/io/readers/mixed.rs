@@ -1,13 +1,13 @@
-//! Columns without names that seem not to be coordinates alone.
+//! Recognises columns without names that are probably not only coordinates.
 
 use super::cloud::ReadCloud;
 
-/// Columns of a table; more are no point with a colour.
+/// Largest number of columns; a wider table is not points with colours.
 const MAX_COLUMNS: usize = 16;
-/// Points from which on what they have in common is no chance.
+/// Smallest number of points; with fewer, a common property can be chance.
 const MIN_POINTS: usize = 4;
 
-/// What to say of clouds of more than three coordinates, of which some look like colours or normals.
+/// A warning for clouds of more than three coordinates, of which some look like colours or normals.
 pub(crate) fn warning(clouds: &[ReadCloud]) -> Option<String> {
     let d = clouds.first()?.dim;
     let rows = || clouds.iter().flat_map(|cloud| cloud.points.chunks_exact(cloud.dim));

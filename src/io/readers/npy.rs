@@ -1,33 +1,33 @@
 //! Arrays of numpy (`.npy`): format versions 1 to 3, either byte order, C and Fortran order, real numbers of any type.
 //!
-//! The header is looked through for its three keys only: a general reader of Python expressions recurses, which a
-//! damaged header can turn into a crash.
+//! Only the three keys of the header are searched for. A general parser of Python expressions recurses, so that a damaged header
+//! could make it crash.
 
 use super::cloud::{Content, Fault, Part, ReadCloud, quote};
 
-/// An array of 1 to 3 axes, none of them empty.
+/// An array with 1 to 3 axes, none of length 0.
 pub(crate) struct Array {
     /// Lengths of its axes.
     pub shape: Vec<usize>,
     /// Its numbers, row-major.
     pub values: Vec<f64>,
-    /// How the file stores them.
+    /// The type of the numbers in the file.
     pub stored: Stored,
 }
 
-/// The type of the numbers of a file.
+/// The type of the numbers in a file, as far as it matters.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Stored {
     Half,
     Single,
-    /// One byte, no sign.
+    /// One unsigned byte.
     Byte,
-    /// Numbers of f64 and integers.
+    /// f64 and integers.
     Other,
 }
 
 impl Stored {
-    /// The largest relative error of a number rounded to this type.
+    /// The largest relative error of rounding to this type.
     pub fn rounding(self) -> f64 {
         match self {
             Stored::Half => f64::powi(2.0, -11),
@@ -42,7 +42,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Content, Fault> {
     Ok(content(decode(bytes)?))
 }
 
-/// The clouds of an array.
+/// The clouds of an array, with a remark if they look like images.
 pub(crate) fn content(array: Array) -> Content {
     let images = as_images(&array);
     let mut content = Content { clouds: clouds(array), ..Content::default() };
@@ -50,7 +50,7 @@ pub(crate) fn content(array: Array) -> Content {
     content
 }
 
-/// What to say of a stack whose slices look like images.
+/// A remark on a stack whose slices look like images.
 fn as_images(Array { shape, values, stored }: &Array) -> Option<String> {
     let [n, h, w] = shape[..] else { return None };
     let square = h.min(w) > 16 && h.max(w) <= 2 * h.min(w);
@@ -65,7 +65,7 @@ fn as_images(Array { shape, values, stored }: &Array) -> Option<String> {
     ))
 }
 
-/// (n, m, d) is n clouds, (m, d) one cloud, (m,) points in R^1.
+/// (n, m, d) is n clouds, (m, d) is one cloud, (m,) is points in R^1.
 pub(crate) fn clouds(Array { shape, values, .. }: Array) -> Vec<ReadCloud> {
     match shape[..] {
         [_, m, d] => values
@@ -115,7 +115,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Array, String> {
     Ok(Array { values: if fortran { row_major(&shape, &values) } else { values }, shape, stored })
 }
 
-/// Header text and data.
+/// The text of the header, and the data.
 fn split(bytes: &[u8]) -> Result<(String, &[u8]), String> {
     let no_npy = "it does not begin as a .npy file does; save it with numpy.save";
     let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or(no_npy)?;
@@ -135,8 +135,8 @@ fn split(bytes: &[u8]) -> Result<(String, &[u8]), String> {
     Ok((String::from_utf8_lossy(header).into_owned(), data))
 }
 
-/// The text from a key's value on. Keys stand in the order descr, fortran_order, shape, so a field of a structured
-/// array cannot be taken for a key of plain numbers.
+/// The text from the value of a key on. The keys are written in the order descr, fortran_order, shape, so for plain numbers no
+/// field of a structured type can precede a key.
 fn value_of<'a>(header: &'a str, key: &str) -> Result<&'a str, String> {
     let value = ["'", "\""].iter().find_map(|quote| {
         let (_, after) = header.split_once(&format!("{quote}{key}{quote}"))?;
@@ -158,7 +158,7 @@ fn shape(value: &str) -> Result<Vec<usize>, String> {
     }
 }
 
-/// A shape as Python writes it.
+/// Formats a shape as Python does.
 pub(crate) fn show(shape: &[usize]) -> String {
     let lengths: Vec<String> = shape.iter().map(usize::to_string).collect();
     if shape.len() == 1 { format!("({},)", lengths[0]) } else { format!("({})", lengths.join(", ")) }
@@ -172,7 +172,7 @@ struct Number {
 }
 
 impl Number {
-    /// From `'<f8'` and the like.
+    /// Parses `'<f8'` and similar types.
     fn parse(descr: &str) -> Result<Self, String> {
         if descr.starts_with('[') {
             return Err("it is a structured array; save plain numbers, for instance with \
@@ -217,7 +217,7 @@ impl Number {
         }
     }
 
-    /// To f64; an integer beyond 2^53 is rounded.
+    /// Converts to f64; integers beyond 2^53 are rounded.
     fn convert(&self, data: &[u8]) -> Vec<f64> {
         match (self.kind, self.size) {
             ('f', 2) => self.map(data, |b| half(u16::from_le_bytes(b))),
@@ -258,7 +258,7 @@ fn half(bits: u16) -> f64 {
     if bits >> 15 == 1 { -size } else { size }
 }
 
-/// Fortran order to C order.
+/// Converts from Fortran to C order.
 fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut lengths = [1; 3];
     lengths[3 - shape.len()..].copy_from_slice(shape);

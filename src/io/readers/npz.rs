@@ -1,4 +1,4 @@
-//! Archives of numpy arrays (`.npz`), stored or deflated.
+//! Archives of numpy arrays (`.npz`), uncompressed or deflated.
 
 use std::cmp::Ordering;
 use std::io::{Cursor, Read};
@@ -10,14 +10,14 @@ use super::cloud::{Content, Fault, Part, ReadCloud};
 use super::keys::{Key, only};
 use super::npy::{self, Array, show};
 
-/// An open archive and where its arrays are.
+/// An open archive and the positions of its arrays.
 pub(crate) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
-    /// Names, in natural order, with their index in the zip.
+    /// Names in natural order, each with its index in the zip file.
     arrays: Vec<(String, usize)>,
 }
 
-/// The clouds of an archive: its points, cut by `offsets` and weighted by `weights`, or one cloud an array.
+/// The clouds of an archive: its points, divided by `offsets` and weighted by `weights`, or one cloud per array.
 pub(crate) fn read(bytes: &[u8], weights_key: Option<&str>) -> Result<Content, Fault> {
     let mut archive = Archive::open(bytes)?;
     let all = archive.names();
@@ -51,14 +51,14 @@ pub(crate) fn read(bytes: &[u8], weights_key: Option<&str>) -> Result<Content, F
     Ok(content)
 }
 
-/// Which array holds what.
+/// The use of each array.
 #[derive(Default)]
 struct Keys<'a> {
     /// None if each array is a cloud.
     points: Option<&'a str>,
     weights: Option<&'a str>,
     offsets: Option<&'a str>,
-    /// Arrays that are left out; without points, those that are no clouds by their names.
+    /// Arrays that are left out. Without points, these are the arrays whose names say that they are not clouds.
     left: Vec<&'a str>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Keys<'a> {
         let points = match &all(Key::Points)[..] {
             [points] => Some(*points),
             _ if !near.is_empty() => only(&near, "points")?,
-            // `x` beside arrays of other names is one cloud of several.
+            // `x` beside arrays with other names is one of several clouds.
             _ if all(Key::Other).is_empty() => only(&all(Key::X), "points")?,
             _ => None,
         };
@@ -100,7 +100,7 @@ impl<'a> Keys<'a> {
 }
 
 impl<'a> Archive<'a> {
-    /// No two of its arrays have the same name.
+    /// Opens an archive; two arrays with the same name are an error.
     pub fn open(bytes: &'a [u8]) -> Result<Self, Fault> {
         let archive = Archive::list(bytes)
             .map_err(|e| Fault::from(format!("it is no readable .npz ({e}); save it again with numpy.savez")))?;
@@ -128,7 +128,7 @@ impl<'a> Archive<'a> {
         Ok(Archive { zip, arrays })
     }
 
-    /// The array of a name, if there is one.
+    /// The array with this name, if it exists.
     pub fn array(&mut self, name: &str) -> Result<Option<Array>, Fault> {
         let Some(&(_, index)) = self.arrays.iter().find(|(n, _)| n == name) else { return Ok(None) };
         let place = array(name);
@@ -139,12 +139,12 @@ impl<'a> Archive<'a> {
         npy::decode(&bytes).map(Some).map_err(|problem| Fault::at(place, problem))
     }
 
-    /// The array of a name that was listed.
+    /// The array with a name from the list.
     fn needed(&mut self, name: &str) -> Result<Array, Fault> {
         self.array(name)?.ok_or_else(|| Fault::at(array(name), "it cannot be found; save the file again"))
     }
 
-    /// The bytes of an entry. What numpy does not write is refused by hand, with a remedy.
+    /// The bytes of an entry. Entries that numpy never writes are refused here, with a remedy in the message.
     fn unpack(&mut self, index: usize) -> Result<Vec<u8>, String> {
         let damaged = |e: &dyn std::fmt::Display| format!("it cannot be unpacked ({e}); save it again");
         let raw = self.zip.by_index_raw(index).map_err(|e| damaged(&e))?;
@@ -180,7 +180,7 @@ pub(crate) fn array(name: &str) -> String {
     format!("array {name:?}")
 }
 
-/// Without offsets: one cloud or a stack, with one weight a point.
+/// Points without offsets: one cloud or a stack, with one weight per point.
 fn equal_sizes(points: Array, weights: Option<(&str, Array)>) -> Result<Content, Fault> {
     let expected =
         if points.shape.len() == 1 { points.shape.clone() } else { points.shape[..points.shape.len() - 1].to_vec() };
@@ -195,7 +195,7 @@ fn equal_sizes(points: Array, weights: Option<(&str, Array)>) -> Result<Content,
     Ok(content)
 }
 
-/// Clouds of any sizes: cloud k is the rows `offsets[k]..offsets[k + 1]`.
+/// Clouds of different sizes: cloud k is the rows `offsets[k]..offsets[k + 1]`.
 fn ragged(
     (points_name, points): (&str, Array),
     (offsets_name, offsets): (&str, Array),
@@ -220,7 +220,7 @@ fn ragged(
     Ok(Content { clouds: bounds.windows(2).enumerate().map(cut).collect(), ..Content::default() })
 }
 
-/// Offsets rise from 0 to the number of points.
+/// Checks that the offsets increase from 0 to the number of points.
 fn check_offsets(offsets: &Array, rows: usize) -> Result<Vec<usize>, String> {
     let values = &offsets.values;
     if offsets.shape.len() != 1 || values.len() < 2 {
@@ -239,11 +239,11 @@ fn check_offsets(offsets: &Array, rows: usize) -> Result<Vec<usize>, String> {
             return Err(format!("offset {} is {} after {}; offsets are integers that rise", k + 1, pair[1], pair[0]));
         }
     }
-    // Between 0 and `rows`, since they rise.
+    // Between 0 and `rows`, because they increase.
     Ok(values.iter().map(|&v| v as usize).collect())
 }
 
-/// One weight a point.
+/// Checks that there is one weight per point.
 fn check_weights(name: &str, weights: &Array, expected: &[usize]) -> Result<(), Fault> {
     if weights.shape == expected || weights.shape == [expected, &[1]].concat() {
         return Ok(());
@@ -252,7 +252,7 @@ fn check_weights(name: &str, weights: &Array, expected: &[usize]) -> Result<(), 
     Err(Fault::at(array(name), problem))
 }
 
-/// Order of names in which numbers count as numbers: `arr_2` before `arr_10`.
+/// Compares names so that numbers in them count as numbers: `arr_2` before `arr_10`.
 fn natural(a: &str, b: &str) -> Ordering {
     fn pieces(name: &str) -> Vec<(&str, Option<u128>)> {
         let mut out = Vec::new();

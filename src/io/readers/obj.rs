@@ -1,12 +1,12 @@
-//! Wavefront objects (`.obj`): lines of vertices (`v`) and faces (`f`); all else is skipped.
+//! Wavefront objects (`.obj`): reads the lines of vertices (`v`) and faces (`f`) and skips all others.
 
 use super::cloud::{Content, Fault, quote};
 use super::mesh::{self, Surface, fan};
 use super::text::decode;
 
-/// The vertices, or points on the faces.
+/// The vertices, or points drawn from the faces.
 pub(crate) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
-    // A backslash at its end continues a line; the blank line keeps the numbers of those that follow.
+    // A backslash at the end continues a line; a blank line is inserted to keep the numbers of the following lines.
     let text = decode(bytes)?;
     let mut points = Vec::new();
     let mut faces: Vec<(usize, Vec<f64>)> = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
     }
     let mut triangles = Vec::new();
     for (k, (line, corners)) in faces.iter().enumerate() {
-        // A face may name vertices that follow it.
+        // A face can refer to vertices that are defined after it.
         fan(k, corners, points.len() / 3, &mut triangles).map_err(|p| Fault::at(format!("line {line}"), p))?;
     }
     let mut content = mesh::content(points, &["x", "y", "z"], &triangles, surface)?;
@@ -55,7 +55,7 @@ pub(crate) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
     Ok(content)
 }
 
-/// Adds a vertex; whether more than its three coordinates stand there.
+/// Adds a vertex; returns whether the line has more than three coordinates.
 fn vertex<'a>(words: impl Iterator<Item = &'a str>, points: &mut Vec<f64>) -> Result<bool, String> {
     let before = points.len();
     for word in words {
@@ -70,8 +70,8 @@ fn vertex<'a>(words: impl Iterator<Item = &'a str>, points: &mut Vec<f64>) -> Re
     }
 }
 
-/// The corners of a face, from 0. They are written from 1, or from the last vertex before the face backwards from -1, with
-/// the numbers of texture and normal behind a slash.
+/// The corners of a face, counted from 0. The file counts from 1, or backwards from -1 for the last vertex before the face, with
+/// the numbers of texture and normal after a slash.
 fn face<'a>(words: impl Iterator<Item = &'a str>, so_far: usize) -> Result<Vec<f64>, String> {
     let corner = |word: &str| -> Result<f64, String> {
         let index = word.split('/').next().unwrap_or_default();

@@ -1,14 +1,14 @@
 //! Object file format (`.off`): a keyword, counts, vertices and faces as words of text.
 //!
-//! A vertex or a face may run over several lines. Files in which vertices do not end where lines end are read only if
-//! everything else fits: a number too few or too many would shift all that follow.
+//! A vertex or a face can extend over several lines. Files in which vertices do not end at line ends are read only if everything
+//! else is consistent, because one missing or extra number would shift all that follow.
 
 use super::cloud::{Content, Fault, quote};
 use super::mesh::{self, Surface, fan};
 use super::text::decode;
 use super::tokens::Tokens;
 
-/// The vertices, or points on the faces.
+/// The vertices, or points drawn from the faces.
 pub(crate) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
     let text = decode(bytes)?;
     let mut tokens = Tokens::new(&text, Some('#'), 0);
@@ -33,7 +33,7 @@ pub(crate) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
     }
 }
 
-/// The vertices, and what is wrong if one of them does not end with a line.
+/// The vertices, and the fault to report if one of them does not end at the end of a line.
 fn vertices(
     tokens: &mut Tokens,
     count: usize,
@@ -75,7 +75,7 @@ fn vertices(
     }
 }
 
-/// The triangles of all faces, after which the file ends.
+/// The triangles of all faces; the file must end after them.
 fn triangles(tokens: &mut Tokens, vertices: usize, faces: usize) -> Result<Vec<[usize; 3]>, Fault> {
     let mut triangles = Vec::new();
     let mut corners = Vec::new();
@@ -92,8 +92,8 @@ fn triangles(tokens: &mut Tokens, vertices: usize, faces: usize) -> Result<Vec<[
     Ok(triangles)
 }
 
-/// The least and most numbers that a vertex has, and what follows the keyword on its line: ModelNet has files that go
-/// on with the counts, even without a blank.
+/// The least and greatest number of values of a vertex, and the text after the keyword on its line. In some files of ModelNet the
+/// counts follow there, even without a blank.
 fn keyword<'a>(lines: &mut Tokens<'a>) -> Result<((usize, usize), &'a str), Fault> {
     let Some(line) = lines.next_line() else {
         return Err(lines.fault("the file is empty; an .off file begins with OFF"));
@@ -115,7 +115,7 @@ fn keyword<'a>(lines: &mut Tokens<'a>) -> Result<((usize, usize), &'a str), Faul
     Ok(((least, least + usize::from(colour.is_some())), rest.trim()))
 }
 
-/// Numbers of vertices and faces. That of the edges may be missing and means nothing.
+/// The numbers of vertices and faces. The number of edges can be missing and is not used.
 fn counts(first: &str, lines: &mut Tokens) -> Result<[usize; 2], Fault> {
     let line = match first {
         "" => lines
@@ -131,7 +131,7 @@ fn counts(first: &str, lines: &mut Tokens) -> Result<[usize; 2], Fault> {
     }
 }
 
-/// The corners of a face; what follows them on their line, as a colour, is skipped.
+/// The corners of a face. Further words on the line, such as a colour, are skipped.
 fn face(tokens: &mut Tokens, (k, faces): (usize, usize), corners: &mut Vec<f64>) -> Result<(), Fault> {
     let ends = |tokens: &Tokens| {
         tokens.fault(format!("the file ends after {k} of {faces} faces; it is truncated or its counts are wrong"))

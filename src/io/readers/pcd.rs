@@ -1,4 +1,4 @@
-//! Point cloud data of PCL (`.pcd`): text, binary, or binary packed by LZF.
+//! Point cloud data of PCL (`.pcd`): text, binary, or binary compressed with LZF.
 
 use super::cloud::{Content, Fault, quote};
 use super::columns::{Plan, Weights};
@@ -9,15 +9,15 @@ use crate::io::ReadOptions;
 #[derive(Clone)]
 struct Field {
     name: String,
-    /// Bytes of a number.
+    /// Bytes per number.
     size: usize,
     /// F, I or U.
     kind: char,
-    /// Numbers of the field.
+    /// Count of numbers in the field.
     count: usize,
 }
 
-/// How the points are written.
+/// The encoding of the points.
 #[derive(Clone, Copy, PartialEq)]
 enum Data {
     Ascii,
@@ -29,9 +29,9 @@ struct Header {
     fields: Vec<Field>,
     points: usize,
     data: Data,
-    /// Its number of lines.
+    /// Number of lines of the header.
     lines: usize,
-    /// Where the data begin.
+    /// Offset at which the data begin.
     end: usize,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault
         content.weights = Some(format!("field {}", names[weight]));
         content.clouds[0].weights = Some(rows.chunks_exact(width).map(|row| row[d]).collect());
     }
-    // PCL pads its records with fields of the name _.
+    // PCL pads its records with fields named _.
     let left: Vec<&str> = names_of(&plan.left).into_iter().filter(|name| *name != "_").collect();
     content.left_out(("field", "fields"), &left);
     Ok(content)
@@ -137,7 +137,7 @@ fn fields(names: Vec<String>, sizes: &[usize], kinds: &[char], counts: &[usize])
     names.into_iter().enumerate().map(field).collect()
 }
 
-/// The wanted numbers of points that stand in words, one point after the other.
+/// The wanted numbers of points stored as text, point by point.
 fn text(body: &[u8], header: &Header, wanted: &[usize]) -> Result<Vec<f64>, Fault> {
     let body = String::from_utf8_lossy(body);
     let mut tokens = Tokens::new(&body, None, header.lines);
@@ -171,7 +171,7 @@ fn text(body: &[u8], header: &Header, wanted: &[usize]) -> Result<Vec<f64>, Faul
     Ok(rows)
 }
 
-/// The wanted numbers of points in bytes: point by point, or field by field.
+/// The wanted numbers of points stored as bytes, point by point or field by field.
 fn numbers(bytes: &[u8], header: &Header, wanted: &[usize], by_field: bool) -> Result<Vec<f64>, Fault> {
     let sizes: Vec<usize> = header.fields.iter().map(|f| f.size.saturating_mul(f.count)).collect();
     let record = sizes.iter().fold(0usize, |a, &s| a.saturating_add(s));
@@ -201,13 +201,13 @@ fn number(field: &Field, bytes: &[u8]) -> f64 {
     match (field.kind, field.size) {
         ('F', 4) => f64::from(f32::from_bits(bits as u32)),
         ('F', _) => f64::from_bits(bits),
-        // The sign is moved to the top and back.
+        // Shifting left and back extends the sign.
         ('I', _) => ((bits << shift) as i64 >> shift) as f64,
         _ => bits as f64,
     }
 }
 
-/// The bytes of a packed body: its size packed and unpacked, then LZF.
+/// Decompresses a body: its compressed and decompressed size, then LZF data.
 fn unpack(body: &[u8]) -> Result<Vec<u8>, Fault> {
     let size = |at: usize| body.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
     let whole = size(0).zip(size(4)).and_then(|(packed, whole)| Some((body.get(8..8 + packed)?, whole)));
@@ -215,7 +215,7 @@ fn unpack(body: &[u8]) -> Result<Vec<u8>, Fault> {
     unpacked.ok_or_else(|| String::from("its packed data are truncated or damaged; copy or save it again").into())
 }
 
-/// Unpacks LZF (Marc Lehmann's liblzf): runs of bytes, and copies of what came before. None if it is damaged.
+/// Decompresses LZF (Marc Lehmann's liblzf): literal runs, and copies of earlier output. None if the data are damaged.
 fn lzf(packed: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut out: Vec<u8> = Vec::new();
     let mut rest = packed.iter().copied();
@@ -232,7 +232,7 @@ fn lzf(packed: &[u8], size: usize) -> Option<Vec<u8>> {
             }
             let back = ((control & 31) << 8) + usize::from(rest.next()?) + 1;
             let from = out.len().checked_sub(back)?;
-            // What is copied may overlap what it makes.
+            // Byte by byte, because source and destination of a copy can overlap.
             (0..length + 2).for_each(|k| out.push(out[from + k]));
         }
         if out.len() > size {

@@ -1,4 +1,4 @@
-//! Scans of laser scanners (`.pts`): blocks of points after their number, which may be missing.
+//! Files of laser scanners (`.pts`): blocks of points, each after its number of points, which can be missing.
 
 use super::cloud::{Content, Fault, quote};
 use super::text;
@@ -19,7 +19,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault
             return Err(format!("it has lines of {width} fields; {problem}").into());
         }
     };
-    // The counts are taken out, so that a table is left, whose lines keep their numbers.
+    // The counts are replaced by blank lines. What is left is a table whose lines keep their numbers.
     let mut rows = String::with_capacity(text.len());
     let mut block: Option<Block> = None;
     let mut begun = false;

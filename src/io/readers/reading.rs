@@ -1,4 +1,4 @@
-//! From files to measures, with what is to be said of them.
+//! Turns files into measures and collects the remarks on them.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::io::ReadOptions;
 use crate::measure::Measure;
 
-/// Measures as they were read, and what a user should know of it.
+/// Measures as they were read, and remarks for the user.
 ///
-/// Settings of [`ReadOptions`] that help stand in parentheses in the texts.
+/// Where a setting of [`ReadOptions`] helps, the texts name it in parentheses.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Reading {
@@ -21,13 +21,13 @@ pub struct Reading {
     pub measures: Vec<Measure>,
     /// One line: `8 clouds of 200 points in R^3 (x, y, z), weights from column w`.
     pub summary: String,
-    /// What was left out or read in one of several ways.
+    /// Data that were left out, or read in one of several possible ways.
     pub notices: Vec<String>,
-    /// What was read and may not be what was meant.
+    /// Data that were possibly misread.
     pub warnings: Vec<String>,
 }
 
-/// The content of a file and its place among the files.
+/// The content of a file and the index of the file.
 struct Item {
     file: usize,
     content: Content,
@@ -51,7 +51,7 @@ pub(crate) fn read<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Resul
     read_inputs(&files, remarks, options)
 }
 
-/// Reads, then names, then checks as measures.
+/// Reads the files, names the clouds, and checks them as measures.
 pub(crate) fn read_inputs(files: &[Input], mut remarks: Remarks, options: &ReadOptions) -> Result<Reading> {
     if options.surface == Some(0) {
         return Err(Error::parameter("surface", "0 points make no measure; ask for at least 1"));
@@ -93,7 +93,8 @@ pub(crate) fn read_inputs(files: &[Input], mut remarks: Remarks, options: &ReadO
     Ok(Reading { summary: summary.text(&measures), measures, notices, warnings: gathered(&remarks, true) })
 }
 
-/// What one file holds, whose values are not yet checked; none for a text of words in a directory.
+/// The content of a file, whose values are not checked yet; `None` for a text that contains only words and was found in a
+/// directory.
 fn read_content(input: &Input, options: &ReadOptions) -> Result<Option<Content>> {
     let format = input.format(options)?;
     let bytes = input.bytes()?;
@@ -110,9 +111,9 @@ fn read_content(input: &Input, options: &ReadOptions) -> Result<Option<Content>>
     Ok(Some(content))
 }
 
-/// Hands the bytes to the format's reader.
+/// Calls the reader of the format.
 fn parse(bytes: &[u8], format: Format, options: &ReadOptions) -> std::result::Result<Content, Fault> {
-    // Weights that were asked for and not found must not turn into equal ones.
+    // Weights that were requested and cannot be read must not silently become equal weights.
     match (format, &options.weight_column) {
         (Format::Npy | Format::Off | Format::Obj | Format::Stl | Format::Las, Some(name)) => {
             return Err(format!(
@@ -149,7 +150,7 @@ fn parse(bytes: &[u8], format: Format, options: &ReadOptions) -> std::result::Re
     }
 }
 
-/// Columns of clouds whose format has no others.
+/// Chooses the columns of clouds whose format has only coordinates.
 fn choose(mut content: Content, columns: &Columns) -> std::result::Result<Content, Fault> {
     let names: Vec<&str> = content.names.iter().map(String::as_str).collect();
     let names = Some(&names[..]).filter(|names| !names.is_empty());
@@ -165,7 +166,7 @@ fn choose(mut content: Content, columns: &Columns) -> std::result::Result<Conten
     Ok(content)
 }
 
-/// A table of labels that lies beside clouds must not become one.
+/// Leaves out tables of labels that were found in a directory beside clouds.
 fn leave_out_labels(items: &mut Vec<Item>, files: &[Input], remarks: &mut Remarks) {
     let is_table = |item: &Item| item.content.labels && files[item.file].source == Source::Found;
     if items.iter().all(is_table) {
@@ -181,7 +182,7 @@ fn leave_out_labels(items: &mut Vec<Item>, files: &[Input], remarks: &mut Remark
     });
 }
 
-/// Checked measures under distinct names, and what was dropped.
+/// Checked measures with distinct names, and a text about dropped points.
 fn measures(
     mut clouds: Vec<(usize, ReadCloud)>,
     files: &[Input],
@@ -224,7 +225,7 @@ fn measures(
     Ok((measures, said_of(&dropped)))
 }
 
-/// Drops the points with a coordinate that is NaN; their number.
+/// Drops the points with a NaN coordinate; returns how many.
 fn drop_nan(cloud: &mut ReadCloud) -> usize {
     let (d, before) = (cloud.dim, cloud.points.len());
     let whole: Vec<bool> = cloud.points.chunks_exact(d).map(|row| !row.iter().any(|v| v.is_nan())).collect();
@@ -237,7 +238,7 @@ fn drop_nan(cloud: &mut ReadCloud) -> usize {
     (before - cloud.points.len()) / d
 }
 
-/// Clouds that are named one by one in a notice.
+/// Largest number of clouds named individually in a notice.
 const MAX_NAMED_CLOUDS: usize = 8;
 
 fn said_of(dropped: &[(usize, String)]) -> Option<String> {
@@ -250,7 +251,7 @@ fn said_of(dropped: &[(usize, String)]) -> Option<String> {
     (total > 0).then(|| format!("points with a coordinate NaN are dropped: {}{more}", list.join(", ")))
 }
 
-/// The same error about a cloud called by its file.
+/// The same error with the file as the name of the cloud.
 fn blame(error: Error, place: String) -> Error {
     match error {
         Error::Points { point, coordinate, mut problem, .. } => {
@@ -264,7 +265,7 @@ fn blame(error: Error, place: String) -> Error {
     }
 }
 
-/// Remarks of one kind; files of which the same is said share a line.
+/// Remarks of one kind; files with the same remark share a line.
 fn gathered(remarks: &[(PathBuf, Remark)], warning: bool) -> Vec<String> {
     let mut groups: Vec<(&Path, usize, &Remark)> = Vec::new();
     for (path, remark) in remarks.iter().filter(|(_, remark)| remark.warning == warning) {
@@ -281,7 +282,7 @@ fn gathered(remarks: &[(PathBuf, Remark)], warning: bool) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// Says that the files call their coordinates differently.
+/// A remark that the files have different names for the coordinates.
 fn other_names(items: &[Item], files: &[Input]) -> Option<String> {
     let mut named = items.iter().filter(|item| !item.content.names.is_empty());
     let first = named.next()?;
@@ -292,10 +293,10 @@ fn other_names(items: &[Item], files: &[Input]) -> Option<String> {
     Some(format!("coordinates have different names: {}, {}", text(first), text(other)))
 }
 
-/// What all files have in common.
+/// What the summary says of all files.
 struct Summary {
     names: Vec<String>,
-    /// What holds weights, and the clouds that have some.
+    /// Sources of weights, and the number of clouds with weights.
     weights: Vec<String>,
     weighted: usize,
 }

@@ -1,4 +1,4 @@
-//! Stereolithography (`.stl`), ASCII and binary. Each triangle lists its corners anew: equal ones are one vertex.
+//! Stereolithography (`.stl`), ASCII and binary. Each triangle lists its corners; equal corners become one vertex.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use super::mesh::{self, Surface};
 use super::text::decode;
 use super::tokens::Tokens;
 
-/// Bytes of the title of a binary file, and of a triangle.
+/// Size in bytes of the title of a binary file, and of a triangle.
 const TITLE: usize = 80;
 const TRIANGLE: usize = 50;
 
-/// Vertices in the order in which they first occur.
+/// Vertices in order of first occurrence.
 #[derive(Default)]
 struct Soup {
     seen: HashMap<[u64; 3], usize>,
@@ -21,7 +21,7 @@ struct Soup {
 
 impl Soup {
     fn vertex(&mut self, point: [f64; 3]) -> usize {
-        // -0 and 0 are one number.
+        // -0 and 0 are the same coordinate.
         let next = self.vertices.len() / 3;
         let place = *self.seen.entry(point.map(|v| (v + 0.0).to_bits())).or_insert(next);
         if place == next {
@@ -31,11 +31,11 @@ impl Soup {
     }
 }
 
-/// The vertices, or points on the faces.
+/// The vertices, or points drawn from the faces.
 pub(crate) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
     let count = bytes.get(TITLE..).and_then(|b| b.first_chunk()).map(|b| u32::from_le_bytes(*b) as usize);
     let fits = |n: usize| n.checked_mul(TRIANGLE).is_some_and(|size| TITLE + 4 + size == bytes.len());
-    // The title of a binary file may begin with "solid" too.
+    // The title of a binary file can begin with "solid" too.
     let soup = match count {
         Some(n) if fits(n) => binary(&bytes[TITLE + 4..]),
         Some(n) if !bytes.trim_ascii_start().starts_with(b"solid") || bytes.contains(&0) => {
@@ -60,7 +60,7 @@ fn binary(data: &[u8]) -> Soup {
             let at = 4 * k;
             f64::from(f32::from_le_bytes([triangle[at], triangle[at + 1], triangle[at + 2], triangle[at + 3]]))
         };
-        // The normal comes first.
+        // The normal precedes the corners.
         let corners = [3, 6, 9].map(|k| soup.vertex([number(k), number(k + 1), number(k + 2)]));
         soup.triangles.push(corners);
     }
@@ -97,12 +97,12 @@ fn ascii(text: &str) -> Result<Soup, Fault> {
                 }
                 corners.clear();
             }
-            // Their names may hold any words.
+            // These lines contain names, which can be any words.
             "solid" | "endsolid" => {
                 ended = word == "endsolid";
                 tokens.skip_line();
             }
-            // What follows is a normal, and not needed.
+            // The rest of the line is the normal, which is not needed.
             "facet" => tokens.skip_line(),
             "outer" | "loop" => {}
             _ => return Err(tokens.fault(format!("{} is no word of an .stl file; repair the line", quote(word)))),

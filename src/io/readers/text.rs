@@ -1,4 +1,4 @@
-//! Clouds as text: one point a line (`.csv`, `.tsv`, `.txt`, `.xyz`, `.dat`).
+//! Clouds as text: one point per line (`.csv`, `.tsv`, `.txt`, `.xyz`, `.dat`).
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::cloud::{Content, Fault, Part, ReadCloud, Remark, quote};
 use super::columns::{Columns, Plan, Weights};
 use crate::io::ReadOptions;
 
-/// The text of a file, its lines ended by `\n`.
+/// The text of a file with lines that end in `\n`.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(String::from("it is UTF-16 text; save it as UTF-8").into());
@@ -18,7 +18,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
     Ok(if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text })
 }
 
-/// What stands between two fields.
+/// The separator of two fields.
 #[derive(Clone, Copy, PartialEq)]
 enum Separator {
     Char(char),
@@ -26,13 +26,13 @@ enum Separator {
 }
 
 impl Separator {
-    /// The separator of a whole file, from its first line. The semicolon comes first because files that use it may
-    /// have decimal commas.
+    /// The separator of a file, determined from its first line. The semicolon is tried first because files that use it can
+    /// contain decimal commas.
     fn of(line: &str) -> Self {
         [';', ',', '\t'].into_iter().find(|&c| line.contains(c)).map_or(Separator::Blanks, Separator::Char)
     }
 
-    /// Fields without the blanks and quotes around them.
+    /// The fields without surrounding blanks and quotes.
     fn split(self, line: &str) -> Vec<&str> {
         match self {
             Separator::Char(c) => line.split(c).map(|field| unquote(field.trim())).collect(),
@@ -52,7 +52,7 @@ fn content(line: &str) -> Option<&str> {
     (!line.is_empty() && !line.starts_with("//") && !line.starts_with('%')).then_some(line)
 }
 
-/// What the first line says of all lines.
+/// What the first line says about all lines.
 struct Layout {
     separator: Separator,
     /// Number of the first line.
@@ -60,42 +60,42 @@ struct Layout {
     width: usize,
     /// Names of the columns, if there is a header.
     names: Option<Vec<String>>,
-    /// Whether the first line is that header; it may stand in a comment.
+    /// Whether the first line is the header; the header can also be in a comment.
     is_header: bool,
     plan: Plan,
-    /// A missing number is NaN.
+    /// Whether a missing number is read as NaN.
     missing: bool,
-    /// The first line is 0, 1, 2, …, as pandas numbers columns without names.
+    /// The first line is 0, 1, 2, …, which is how pandas names columns without names.
     numbered: bool,
-    /// Another line holds whole numbers alone.
+    /// Another line contains only whole numbers.
     whole: bool,
-    /// The first number of a file of one column, for the message about a molecule's `.xyz`.
+    /// The first number of a file with one column, for the message about an `.xyz` file of a molecule.
     count: Option<f64>,
 }
 
-/// What is asked of a text.
+/// How a text is to be read.
 #[derive(Clone, Copy, Default)]
 struct How<'a> {
-    /// Every column is a coordinate, whatever its name.
+    /// Every column is a coordinate, regardless of its name.
     plain: bool,
     columns: Option<&'a Columns>,
     weight: Option<&'a str>,
     drop_nan: bool,
-    /// Names of the columns that the format gives.
+    /// Names of the columns, if the format defines them.
     names: Option<&'a [&'a str]>,
 }
 
-/// The cloud of a text file, whose columns are told apart by their names.
+/// The cloud of a text file; the names of its columns tell which are coordinates.
 pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault> {
     parse(&decode(bytes)?, How::of(options))
 }
 
-/// The same for a text whose format names the columns.
+/// The same for a text whose columns are named by its format.
 pub(crate) fn read_named(text: &str, names: &[&str], options: &ReadOptions) -> Result<Content, Fault> {
     parse(text, How { names: Some(names), ..How::of(options) })
 }
 
-/// Fields of a line, by its own separator.
+/// Number of fields of a line, with the separator of this line.
 pub(crate) fn width(line: &str) -> usize {
     content(line).map_or(0, |line| Separator::of(line).split(line).len())
 }
@@ -107,7 +107,7 @@ pub(crate) fn table(bytes: &[u8]) -> Result<(Vec<f64>, usize), Fault> {
     Ok((cloud.points, cloud.dim))
 }
 
-/// Whether a text holds words alone: a list of names, a page of prose.
+/// Whether a text contains only words, as a list of names or prose does.
 pub(crate) fn is_words(bytes: &[u8]) -> bool {
     let Ok(text) = decode(bytes) else { return false };
     let mut lines = text.lines().filter_map(content).peekable();
@@ -123,7 +123,7 @@ impl<'a> How<'a> {
 
     fn plan(&self, names: &[&str]) -> Result<Plan, String> {
         if self.plain {
-            // The index of pandas is no number of the table.
+            // The index column of pandas is not part of the table.
             let mut plan = Plan::unnamed(names.len(), None)?;
             plan.coordinates.retain(|&k| k > 0 || !names[0].is_empty() || names.len() == 1);
             return Ok(plan);
@@ -183,13 +183,13 @@ impl Layout {
             layout.names = Some(names.iter().map(|&name| String::from(name)).collect());
             return Ok(layout);
         }
-        // pandas calls columns without names 0, 1, ... and leaves the name of its index empty.
+        // pandas names columns without names 0, 1, ... and leaves the name of its index empty.
         let counts = |(k, f): (usize, &&str)| f.parse() == Ok(k);
         let pandas = fields.len() > 1 && fields[0].is_empty() && fields.iter().skip(1).enumerate().all(counts);
         let nameless = fields.iter().skip(1).any(|f| f.is_empty()) || fields.len() == 1 && fields[0].is_empty();
-        // A row with a slip in one number must not pass for a header.
+        // A row with a typing error in one number must not be taken for a header.
         let slip = words < fields.len() || nameless || fields.iter().all(|f| decimal_comma(f));
-        // Nor may one be an error whose numbers are missing, if points without them are dropped.
+        // If incomplete points are dropped, a first row with missing numbers is not an error.
         let row = how.drop_nan && !pandas && fields.iter().all(|f| !is_word(f) || missing(f));
         if words > 0 && !row && slip && !pandas {
             let column = fields.iter().position(|f| is_word(f) && (!nameless || f.is_empty())).unwrap_or(0);
@@ -219,7 +219,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Reads one line of numbers.
+    /// Parses one line of numbers.
     fn row(&mut self, line: &str, number: usize, points: &mut Vec<f64>, weights: &mut Vec<f64>) -> Result<(), Fault> {
         let fields = self.separator.split(line);
         if fields.len() != self.width {
@@ -248,7 +248,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The number in a field.
+    /// Parses the number in a field.
     fn number(&self, fields: &[&str], line: usize, column: usize) -> Result<f64, Fault> {
         let field = fields[column];
         let value = match field.parse::<f64>() {
@@ -265,7 +265,7 @@ impl Layout {
         Ok(value)
     }
 
-    /// What was read: without the columns of numbers that only count the rows.
+    /// The content, without the coordinates that only count the rows.
     fn content(self, mut points: Vec<f64>, weights: Vec<f64>) -> Content {
         let looks_like_header = self.numbered && !self.whole && points.len() > 2 * self.plan.coordinates.len();
         let Layout { mut plan, names, line, .. } = self;
@@ -303,7 +303,7 @@ impl Layout {
         content
     }
 
-    /// How messages call a field.
+    /// The place of a field in messages.
     fn place(&self, line: usize, column: usize) -> String {
         match self.names.as_ref().and_then(|names| names.get(column)) {
             Some(name) => format!("line {line}, column {} ({})", column + 1, quote(name)),
@@ -311,7 +311,7 @@ impl Layout {
         }
     }
 
-    /// What to do about a field that is no number.
+    /// The fault for a field that is not a number, with a remedy.
     fn no_number(&self, fields: &[&str], line: usize, column: usize) -> Fault {
         let field = fields[column];
         let rest_are_numbers = fields.len() > 1 && fields.iter().skip(1).all(|f| f.parse::<f64>().is_ok());
@@ -333,7 +333,7 @@ impl Layout {
         Fault::at(self.place(line, column), format!("{found}; {remedy}{}", self.hint_of_molecule(line)))
     }
 
-    /// Files of chemistry begin with a count and a comment.
+    /// A hint for files of chemistry, which begin with a count and a comment.
     fn hint_of_molecule(&self, line: usize) -> &'static str {
         match self.count {
             Some(count) if count.fract() == 0.0 && count > 0.0 && line <= self.line + 2 => {
@@ -345,25 +345,24 @@ impl Layout {
     }
 }
 
-/// `1,5` for 1.5.
+/// Whether a field looks like `1,5`, meant as 1.5.
 fn decimal_comma(field: &str) -> bool {
     field.contains(',') && field.replacen(',', ".", 1).parse::<f64>().is_ok()
 }
 
-/// How programs write a number that is not there.
+/// Whether a field is one of the usual marks for a missing number.
 fn missing(field: &str) -> bool {
     field.is_empty() || ["na", "n/a", "null", "none", "nan"].iter().any(|word| field.eq_ignore_ascii_case(word))
 }
 
-/// Whether a column runs from 0 or 1 on, by ones.
+/// Whether a column counts 0, 1, 2, … or 1, 2, 3, ….
 fn counts_rows(points: &[f64], dim: usize, column: usize) -> bool {
     let first = points[column];
     let next = |(k, row): (usize, &[f64])| row[column] == first + k as f64;
     points.len() > dim && (first == 0.0 || first == 1.0) && points.chunks_exact(dim).enumerate().all(next)
 }
 
-/// The names in a comment above the first row, as `//X Y Z R G B`, if there is one for each column and they name
-/// coordinates.
+/// The names in a comment above the first row, such as `//X Y Z R G B`, if there is one per column and they name coordinates.
 fn header_in(comment: &str, separator: Separator, how: How<'_>, width: usize) -> Option<(Vec<String>, Plan)> {
     let line = comment.trim().trim_start_matches(['/', '#', '%']);
     for separator in [separator, Separator::of(line)] {

@@ -1,22 +1,22 @@
-//! Words of a text and the lines on which they stand.
+//! Words of a text and their lines.
 
 use super::cloud::{Fault, quote};
 
-/// Goes through the words of a text, whose lines need not mean anything.
+/// Iterates over the words of a text in which line ends need not have a meaning.
 pub(crate) struct Tokens<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
-    /// What is left of the line.
+    /// The rest of the current line.
     words: std::str::SplitWhitespace<'a>,
-    /// From here on, a line is a comment.
+    /// The character that starts a comment.
     comment: Option<char>,
-    /// Number of the line that came last.
+    /// Number of the line read last.
     pub line: usize,
-    /// Number of the line before the first.
+    /// Number of lines before the text.
     before: usize,
 }
 
 impl<'a> Tokens<'a> {
-    /// The words of a text that follows `before` lines.
+    /// The words of a text that is preceded by `before` lines.
     pub fn new(text: &'a str, comment: Option<char>, before: usize) -> Self {
         let words = "".split_whitespace();
         Tokens { lines: text.lines().enumerate(), words, comment, line: before.max(1), before }
@@ -32,7 +32,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The next line that holds a word; what is left of this one is skipped.
+    /// Moves to the next line that contains a word; the rest of the current line is skipped.
     pub fn next_line(&mut self) -> Option<&'a str> {
         self.skip_line();
         for (k, line) in self.lines.by_ref() {
@@ -48,23 +48,23 @@ impl<'a> Tokens<'a> {
         None
     }
 
-    /// Skips what is left of the line.
+    /// Skips the rest of the line.
     pub fn skip_line(&mut self) {
         self.words = "".split_whitespace();
     }
 
-    /// Words left on the line.
+    /// Number of words left on the line.
     pub fn left(&self) -> usize {
         self.words.clone().count()
     }
 
-    /// The next word as a number; nothing at the end of the text.
+    /// The next word as a number; `None` at the end of the text.
     pub fn number(&mut self) -> Result<Option<f64>, String> {
         let Some(word) = self.next() else { return Ok(None) };
         word.parse().map(Some).map_err(|_| format!("{} is not a number; repair the line", quote(word)))
     }
 
-    /// Something wrong with the line that came last.
+    /// A fault on the line read last.
     pub fn fault(&self, problem: impl Into<String>) -> Fault {
         Fault::at(format!("line {}", self.line), problem)
     }

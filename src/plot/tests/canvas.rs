@@ -36,7 +36,7 @@ fn points_that_are_not_finite_are_left_out() {
     }
     let empty = Canvas::new().svg(9, 9);
     assert_eq!(canvas.svg(9, 9), empty);
-    // The rest of a line is drawn in pieces.
+    // The remaining parts of a line are drawn separately.
     let mut canvas = Canvas::new();
     let points = [(0.0, 0.0), (1.0, 0.0), (f64::NAN, 0.0), (3.0, 0.0), (4.0, f64::INFINITY), (5.0, 0.0), (6.0, 0.0)];
     canvas.path(&points, RED, 1);

@@ -27,14 +27,14 @@ fn a_row_of_charts_is_well_formed() {
     for text in ["a & b", "x <1>", "y", "<first>", "second", "inside", "−1.0", "0", "2.0", "0.5"] {
         assert!(texts.iter().any(|t| t == text), "{text}: {texts:?}");
     }
-    // What is not finite, and an axis without a name.
+    // Texts at positions that are not finite, and an axis without a name.
     assert!(!texts.iter().any(|t| t == "third" || t == "nowhere"));
     assert_eq!(svg.matches("<circle").count(), 2);
     let bare = &svg[svg.rfind("<g ").unwrap()..];
     assert_eq!((bare.matches("<polyline").count(), bare.matches("<text").count()), (1, 1));
 }
 
-/// A circle in a square chart is one on the page.
+/// A circle in a square chart is a circle on the page.
 #[test]
 fn a_square_chart_has_equal_units() {
     let svg = row(&charts()[1..]);

@@ -42,12 +42,12 @@ fn gaussians_are_drawn_with_costs_and_cone() {
         let texts = texts(&svg);
         assert!(svg.len() < 1_000_000);
         assert!(texts.iter().any(|t| t == "barycentre alone, 9.750"), "{texts:?}");
-        // Costs are written while there is room for them.
+        // Costs are written if there is room for them.
         assert_eq!(texts.iter().any(|t| t == "3.2500") && texts.iter().any(|t| t == "3.5000"), components <= 8);
         assert_eq!(texts.iter().any(|t| t == "covariances in their cone"), dim == 2);
         assert_eq!(texts.iter().any(|t| t.starts_with("Ellipses")), dim == 2);
         if dim == 2 {
-            // Two ellipses a panel, filled; bars; the measures in both views and below; two dots a barycentre.
+            // Two filled ellipses per panel; bars; the measures in both views and below; two dots per barycentre.
             assert_eq!(svg.matches("<polygon").count(), 14 * components + components);
             assert_eq!(svg.matches("<circle").count(), 20 + 2 * (20 + 2) + 1 + 2);
         }

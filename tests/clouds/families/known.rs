@@ -1,4 +1,4 @@
-//! Families whose answer is known, on which searches once left the range of their numbers.
+//! Families with a known answer, on which searches once left the range of their numbers.
 
 use super::*;
 use crate::common::clouds::{correlation, measure, normals, slope, stream};
@@ -15,7 +15,8 @@ fn fitted(measures: &[Measure], settings: &Settings) -> Model<f32> {
     fit(measures, settings, &Pool::new(2).unwrap()).unwrap()
 }
 
-/// Two-dimensional normals at scales from 1 to 2: every eigenvalue of the Hessian has one sign, the interval has one end. W₂ between
+/// Two-dimensional normals at scales from 1 to 2: every eigenvalue of the Hessian has the same sign, so the interval has only one
+/// finite end. W₂ between two of them is √2 times the difference of their scales.
 /// two of them is √2 times the difference of their scales.
 #[test]
 fn a_family_of_scales() {
@@ -27,14 +28,14 @@ fn a_family_of_scales() {
     for steps in [0, 100] {
         let c = &fitted(&measures, &fast(steps)).components[0];
         let sign = correlation(&c.times, &scales).signum();
-        // Two hundred points know a scale to a twentieth: neighbours may change places, their times may not stray.
+        // Two hundred points determine a scale to a twentieth, so neighbours can change places, but no time can be far off.
         assert!(sign * correlation(&c.times, &scales) > 0.97, "{:?}", c.times);
         assert!((sign * slope(&c.times, &scales) / 2f64.sqrt() - 1.0).abs() < 0.15, "{:?}", c.times);
         assert!(c.interval.0.is_finite() || c.interval.1.is_finite(), "{:?}", c.interval);
     }
 }
 
-/// Normals on the line at five means and three deviations: two components, whatever the seed.
+/// Normals on the line with five means and three deviations: two components, for every seed.
 #[test]
 fn a_grid_of_means_and_deviations() {
     for seed in 0..4 {
@@ -54,7 +55,7 @@ fn a_grid_of_means_and_deviations() {
     }
 }
 
-/// A cloud D away from where the curve can go is D² away, in f32 too, and a far cloud along the curve is found.
+/// A cloud at distance D from the curve costs D², in f32 too, and the time of a distant cloud along the curve is found.
 #[test]
 fn far_clouds_project_where_they_should() {
     let mut s = stream(3, 0);
@@ -66,10 +67,10 @@ fn far_clouds_project_where_they_should() {
     let measures: Vec<Measure> = (0..6).map(|i| moved(f64::from(i), 0.0, 0.0)).collect();
     let settings = Settings { starts: vec![Start::Tangent(1)], ..fast(0) };
     let mut model = fitted(&measures, &settings);
-    // f linear: the curve moves everything along one direction, at unit speed, and has no end.
+    // f is linear: the curve moves all points along one direction, at unit speed, and its interval is infinite.
     let architecture = model.components[0].geodesic.architecture.clone();
     let (d, networks) = (3, architecture.f_parameters() - 3 - 9);
-    // As f32 holds it: a rounding of 1e-8 is 0.01 at a million.
+    // Rounded as in f32: a rounding error of 1e-8 is 0.01 at a million.
     let direction = [f64::from(0.6f32), f64::from(0.8f32), 0.0];
     let edit = |model: &mut Model<f32>, velocity: [f64; 3]| {
         let c = &mut model.components[0];
@@ -80,7 +81,7 @@ fn far_clouds_project_where_they_should() {
     edit(&mut model, direction);
     let dir = tempfile::tempdir().unwrap();
     let open = |model: &Model<f32>| {
-        // The interval in the frame is private: it is written to the file and read back as that of all times.
+        // The interval in the frame is private, so the interval is changed in the saved file, which is then read.
         let path = dir.path().join("edited.safetensors");
         model.save(&path).unwrap();
         let bytes = std::fs::read(&path).unwrap();
@@ -114,7 +115,7 @@ fn far_clouds_project_where_they_should() {
         let (mean, exact) = (0.5 * (one.residual + other.residual), home.residual + distance * distance);
         assert!((mean - exact).abs() < 1e-3 * (1.0 + exact), "{distance}: {one:?} {other:?} {home:?}");
     }
-    // f constant: the curve is a point.
+    // f is constant: the curve is a point.
     edit(&mut model, [0.0; 3]);
     let point = open(&model);
     let home = point.transform(&[moved(0.0, 0.0, 0.0)]).unwrap()[0][0];
@@ -126,7 +127,7 @@ fn far_clouds_project_where_they_should() {
     }
 }
 
-/// Infinite ends are no times, and neither is one at which points leave the range.
+/// Infinite ends are not times, nor is a time at which points leave the range.
 #[test]
 fn times_that_are_no_times() {
     let mut s = stream(4, 0);
@@ -151,7 +152,7 @@ fn times_that_are_no_times() {
     );
 }
 
-/// Six equal clouds of one point: nothing varies, nothing is scaled by the rounding of its mean.
+/// Six equal clouds of one point: there is no variation, and the rounding of the mean must not be used as a scale.
 #[test]
 fn equal_points() {
     for place in [0.0, 0.1, 1e6 + 0.1] {

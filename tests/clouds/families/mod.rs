@@ -1,8 +1,8 @@
-//! Random families of measures through the whole of the library: fit, save, load, transform, evaluate, sample. Whatever the data,
-//! numbers are finite, times lie in the closed interval, and the file that is written is read again.
+//! Random families of measures through the whole library: fit, save, load, transform, evaluate, sample. For any data, numbers are
+//! finite, times are in the closed interval, and the written file can be read.
 //!
-//! A small part runs with all tests; the whole with
-//! `cargo test --release --test gpca families_of_every_kind_and_size -- --ignored --nocapture` (CONTRIBUTING).
+//! A small part runs with all tests. The whole runs with `cargo test --release --test clouds families_of_every_kind_and_size --
+//! --ignored --nocapture` (CONTRIBUTING).
 
 mod known;
 mod weights;
@@ -28,12 +28,12 @@ const KINDS: [&str; 10] = [
 ];
 const DIMENSIONS: [usize; 5] = [1, 2, 3, 5, 20];
 
-/// A whole number between the ends, even on a logarithmic scale.
+/// A whole number between the ends, uniform on a logarithmic scale.
 fn log_uniform(s: &mut Stream, low: f64, high: f64) -> usize {
     (low * (high / low).powf(s.uniform())).round() as usize
 }
 
-/// n measures of a kind; no more than `most` points in all.
+/// n measures of a kind, with at most `most` points in total.
 fn family(kind: usize, d: usize, seed: u64, most: usize) -> Vec<Measure> {
     let mut s = stream(seed, (kind * 32 + d) as u32);
     let n = log_uniform(&mut s, 2.0, (most as f64 / 4.0).min(1000.0)).max(2);
@@ -96,7 +96,7 @@ fn settings(seed: u64, steps: usize, d: usize, n: usize) -> Settings {
     }
 }
 
-/// Everything that must hold of a model and what it makes of measures.
+/// Checks everything that must hold for a model and its results on measures.
 fn check<T: Real>(model: &Model<T>, measures: &[Measure], what: &str) {
     let inside = |t: f64, (low, high): (f64, f64)| {
         let slack = 1e-12 * t.abs();
@@ -112,7 +112,7 @@ fn check<T: Real>(model: &Model<T>, measures: &[Measure], what: &str) {
             c.costs.cost
         );
     }
-    // Themselves, and ten and a hundred times as large.
+    // The measures, and the measures scaled by ten and a hundred.
     for factor in [1.0, 10.0, 100.0] {
         let scaled: Vec<Measure> = measures.iter().take(20).map(|m| scale(m, factor)).collect();
         for (row, measure) in model.transform(&scaled).unwrap().iter().zip(&scaled) {
@@ -142,7 +142,7 @@ fn scale(m: &Measure, factor: f64) -> Measure {
     Measure::weighted(m.name(), points, m.dim(), m.weights().to_vec()).unwrap()
 }
 
-/// Fits, checks, saves, loads, and checks that it is the same.
+/// Fits, checks, saves, loads, and checks that the loaded model is the same.
 fn whole<T: Real>(kind: usize, d: usize, seed: u64, steps: usize, most: usize, pool: &Pool) {
     let measures = family(kind, d, seed, most);
     let points: usize = measures.iter().map(Measure::len).sum();
@@ -158,7 +158,7 @@ fn whole<T: Real>(kind: usize, d: usize, seed: u64, steps: usize, most: usize, p
     assert_eq!(read, model, "{what}");
 }
 
-/// Two of each kind, small.
+/// Two families of each kind, small.
 #[test]
 fn families_of_every_kind() {
     let pool = Pool::new(2).unwrap();
@@ -175,7 +175,7 @@ fn families_of_every_kind() {
     }
 }
 
-/// All of it; `FAMILY_SEEDS=a..b` takes other seeds than 0..10.
+/// All families; `FAMILY_SEEDS=a..b` selects other seeds than 0..10.
 #[test]
 #[ignore = "an hour"]
 fn families_of_every_kind_and_size() {

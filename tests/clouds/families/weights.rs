@@ -1,4 +1,4 @@
-//! Weights of the measures: 0 is absence, and a weight stands for copies.
+//! Weights of the measures: weight 0 is equivalent to leaving a measure out, and weight k to k copies.
 
 use super::*;
 use crate::common::clouds::{measure, normals, stream};
@@ -33,7 +33,7 @@ fn weight_zero_is_absence() {
     assert_eq!(equal.components[0].costs.cost, 2.0 * unweighted.components[0].costs.cost);
 }
 
-/// A measure of weight 3 and the same measure three times: the same frame, and within the noise of draws the same component.
+/// A measure of weight 3 and the same measure three times: the same frame and, within the noise of the draws, the same component.
 #[test]
 fn a_weight_stands_for_copies() {
     let pool = Pool::new(2).unwrap();

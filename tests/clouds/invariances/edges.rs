@@ -1,4 +1,4 @@
-//! Measures at the edge of what a fit can take.
+//! Measures at the limits of what a fit accepts.
 
 use super::*;
 use crate::common::clouds::{correlation, measure, normals, stream};
@@ -16,7 +16,7 @@ fn two_measures_lie_on_one_geodesic() {
         c.costs.cost, c.costs.cost_se, c.costs.variation, c.costs.variation_se
     );
     assert!(c.costs.cost < 0.05 * c.costs.variation);
-    // The times are W₂ apart: the clouds are moved by 3 in sum and stretched from 0.6 to 1.4.
+    // The difference of the times is W₂: in total, the clouds are moved by 3 and stretched from 0.6 to 1.4.
     let gap = (c.times[0] - c.times[1]).abs();
     println!("gap {gap}");
     assert!((gap - (9.0f64 + 0.64).sqrt()).abs() < 0.3, "{gap}");
@@ -37,7 +37,7 @@ fn measures_that_do_not_differ() {
         );
         assert!(c.times.iter().all(|&t| t == c.times[0]));
     }
-    // Other measures still find their times.
+    // Other measures still get finite times.
     let feet = model.transform(&measures[1..]).unwrap();
     assert!(feet.iter().flatten().all(|p| p.time.is_finite() && p.residual.is_finite()));
     assert!(feet.iter().all(|row| row[0].time != model.components[0].times[0]));
@@ -60,7 +60,7 @@ fn measures_in_one_point() {
     }
 }
 
-/// The geodesic that shrinks a cloud ends where it is a point.
+/// The geodesic that shrinks a cloud ends at the point to which it shrinks.
 #[test]
 fn measures_at_an_end_of_the_interval_are_said() {
     let cloud =
@@ -92,13 +92,13 @@ fn a_constant_cloud_sizes_and_weights() {
         println!("{:.3?} {:.3?} {:?}", c.times, c.residuals, c.report.warnings);
     }
     let e = model.evaluate_with(&measures, 200).unwrap();
-    // Two of five; the weighted ones and the one place are drawn with replacement.
+    // Two of five; the weighted clouds and the cloud of one repeated point are drawn with replacement.
     assert_eq!((e.points, e.weighted), ((2, 200), 3));
     let costs = e.components.iter().flat_map(|c| [c.cost, c.cost_se]);
     assert!(costs.chain([e.noise_floor, e.variation, e.variation_se]).all(f64::is_finite));
 }
 
-/// Lanczos above 16 dimensions.
+/// Above 16 dimensions, eigenvalues come from Lanczos iterations.
 #[test]
 fn dimensions() {
     for d in [1, 2, 4, 20] {

@@ -1,4 +1,4 @@
-//! What must not change a fit, and what must change it in a known way.
+//! Changes of the input that must not change a fit, or change it in a known way.
 
 use super::*;
 use crate::common::clouds::{correlation, measure, normals, slope, stream};
@@ -48,10 +48,10 @@ fn rigid_motions_move_the_model() {
     let model = train(&measures, &fair());
     let c = &model.components[0];
     let noise = 0.3 * c.costs.noise_floor;
-    // Far away by itself: the same points to the rounding of the sum.
+    // Only moved, by a large distance: the same points up to the rounding of the sum.
     let far = [3e5, -2e5, 1e5];
     let shift = |p: &[f64]| p.iter().zip(far).map(|(v, s)| v + s).collect::<Vec<_>>();
-    // Turned about two axes, then moved.
+    // Rotated about two axes, then moved.
     let turn = |p: &[f64]| {
         let ((s, c), (r, q)) = (1.1f64.sin_cos(), 0.6f64.sin_cos());
         let (x, y) = (c * p[0] - s * p[1], s * p[0] + c * p[1]);
@@ -95,7 +95,7 @@ fn scaling_scales_times_and_costs() {
         let other = train(&measures.iter().map(scaled).collect::<Vec<_>>(), &settings);
         for (o, c) in other.components.iter().zip(&model.components) {
             assert!(correlation(&o.times, &c.times) > 0.9999);
-            // Ends may be infinite.
+            // Ends can be infinite.
             let close = |a: f64, b: f64| a == b || (a / b - 1.0).abs() < 1e-2;
             let pairs = [
                 (slope(&o.times, &c.times), s),
@@ -152,7 +152,7 @@ fn seeds_repeat_and_differ() {
     }
 }
 
-/// Clouds below and above the number of points of a projection.
+/// Clouds with fewer and with more points than a projection uses.
 #[test]
 fn transform_of_a_training_measure_is_its_stored_time() {
     let (mut measures, _) = family(2, 100, 7);

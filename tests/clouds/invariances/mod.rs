@@ -1,4 +1,4 @@
-//! What must not change a fit, what must change it in a known way, and inputs at the edge.
+//! Changes of the input that must not change a fit or change it in a known way, and inputs at the limits.
 
 mod edges;
 mod laws;
@@ -11,7 +11,7 @@ use wgpca::nn::Activation;
 use wgpca::ot::{Epsilon, Sinkhorn};
 use wgpca::{Error, Measure, Pool};
 
-/// `fast`, small: the identities below hold whatever the quality of the fit.
+/// `fast`, small: the identities below hold for any quality of the fit.
 fn small() -> Settings {
     Settings {
         steps: [20, 20],
@@ -24,7 +24,7 @@ fn small() -> Settings {
     }
 }
 
-/// Enough for numbers that are compared within the noise of sampling.
+/// Accurate enough to compare numbers within the noise of sampling.
 fn fair() -> Settings {
     Settings {
         steps: [100, 100],
@@ -41,7 +41,7 @@ fn train(measures: &[Measure], settings: &Settings) -> Model<f32> {
     fit(measures, settings, &Pool::new(2).unwrap()).unwrap()
 }
 
-/// Five stretched and moved clouds, and their parameters.
+/// Five stretched and moved clouds, and the parameters.
 fn family(d: usize, points: usize, seed: u64) -> (Vec<Measure>, Vec<f64>) {
     let times = vec![-1.0, 0.3, 0.8, -0.4, 1.0];
     let one = |(i, &t): (usize, &f64)| {
@@ -59,7 +59,7 @@ fn family(d: usize, points: usize, seed: u64) -> (Vec<Measure>, Vec<f64>) {
     (times.iter().enumerate().map(one).collect(), times)
 }
 
-/// Every number of a component that a user may read is finite, and the times lie in the interval.
+/// Checks that every number of a component that a user can read is finite, and that the times are in the interval.
 fn check_finite(c: &Component<f32>) {
     let numbers = [
         c.costs.cost,
@@ -86,12 +86,12 @@ fn check_finite(c: &Component<f32>) {
     assert!(all.into_iter().all(f64::is_finite), "{c:?}");
     assert!(c.geodesic.phi.iter().chain(&c.geodesic.f).all(|p| p.is_finite()));
     assert!(c.interval.0 < 0.0 && c.interval.1 > 0.0);
-    // The ends are those of the frame times its scale: an ulp apart.
+    // The ends are those of the frame times its scale, which rounds.
     let inside = |t: &f64| *t >= c.interval.0 * (1.0 + 1e-12) && *t <= c.interval.1 * (1.0 + 1e-12);
     assert!(c.times.iter().all(inside), "{:?} {:?}", c.times, c.interval);
 }
 
-/// `order[i]` becomes the place of entry i.
+/// Moves entry i to position `order[i]`.
 fn rearranged<V: Clone>(values: &[V], order: &[usize]) -> Vec<V> {
     order.iter().map(|&i| values[i].clone()).collect()
 }

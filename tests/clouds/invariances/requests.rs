@@ -1,4 +1,4 @@
-//! What a model and the settings accept and refuse.
+//! Requests and settings that are accepted or refused.
 
 use super::*;
 use crate::common::clouds::measure;
@@ -26,7 +26,7 @@ fn samples_are_in_the_units_of_the_data() {
         assert!(gap < 0.2, "{}: the mean is {gap} spreads off", m.name());
         assert!((variance / spread - 1.0).abs() < 0.35, "{}: variance {variance}, {spread}", m.name());
     }
-    // The same seed moves the same points.
+    // The same seed moves the same points along the component.
     let t = c.times[0];
     let points = model.sample(1, t, 50, OutsideInterval::Error, &mut Stream::new(9, [0; 3])).unwrap();
     assert_eq!(model.sample(1, t, 50, OutsideInterval::Error, &mut Stream::new(9, [0; 3])).unwrap(), points);
@@ -158,7 +158,7 @@ fn settings_are_checked_one_by_one() {
         }
         assert!(fit::<f32>(&measures, &settings, &Pool::new(1).unwrap()).is_err());
     }
-    // Odd, and fine: no steps, no regression, a schedule longer than the training.
+    // Unusual but valid: no steps, no regression, a schedule longer than the training.
     let odd = Settings {
         steps: [0, 0],
         tangent: Tangent { rounds: 0, regression: 0, points: 16 },
@@ -167,7 +167,7 @@ fn settings_are_checked_one_by_one() {
     };
     odd.validate().unwrap();
     check_finite(&train(&measures, &odd).components[0]);
-    // The paper's preset, small: no frame, bare networks, independent draws, the last state.
+    // The paper's preset, small: no frame, no residual terms, independent draws, the last state.
     let paper = Settings {
         components: 2,
         steps: [12, 12],

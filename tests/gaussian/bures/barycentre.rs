@@ -15,7 +15,7 @@ fn find(covariances: Vec<f64>, d: usize, weights: Option<Vec<f64>>) -> Barycentr
     found
 }
 
-/// Commuting covariances: the mean of the standard deviations, at any condition number.
+/// Commuting covariances: the barycentre has the mean of the standard deviations, for any condition number.
 #[test]
 fn commuting_matrices() {
     for d in [1, 2, 3, 6, 20] {
@@ -41,7 +41,7 @@ fn commuting_matrices() {
     }
 }
 
-/// One direction of all measures scaled down to variances of 1e-24: the barycentre scales with it, digit by digit.
+/// One direction of all measures scaled down to variances of 1e-24: the barycentre scales with it, in every digit.
 #[test]
 fn a_common_small_direction_keeps_its_digits() {
     let d = 3;
@@ -54,7 +54,7 @@ fn a_common_small_direction_keeps_its_digits() {
             })
             .collect()
     };
-    // Independent of the size of the direction in the limit of small ones: compare 2⁻²⁰ with 2⁻⁴⁰ there.
+    // In the limit of small sizes the result does not depend on the size of the direction: compare 2⁻²⁰ with 2⁻⁴⁰.
     let (coarse, fine) = (find(sets(2f64.powi(-20)), d, None), find(sets(2f64.powi(-40)), d, None));
     assert!(fine.iterations < 40, "{}", fine.iterations);
     for p in 0..d * d {
@@ -83,7 +83,7 @@ fn the_mean_of_the_maps_is_the_identity() {
     }
 }
 
-/// The closed circle: ((a + b)/2)² I, for even and odd numbers and any ratio.
+/// The closed circle: ((a + b)/2)² I, for even and odd numbers of measures and any ratio.
 #[test]
 fn closed_circles() {
     for n in [2, 3, 20, 21] {
@@ -98,7 +98,7 @@ fn closed_circles() {
     }
 }
 
-/// Two measures: the middle of the geodesic, and by weights any of its points.
+/// Two measures: the midpoint of the geodesic, and with weights any other point of it.
 #[test]
 fn two_measures() {
     for d in [1, 2, 4, 9] {
@@ -112,7 +112,7 @@ fn two_measures() {
     }
 }
 
-/// O23: weights count, and small diagonals do not become zeros. Values by fixed point in 50 digits.
+/// Weights are used, and small diagonal entries do not become zeros. Expected values from a fixed-point iteration with 50 digits.
 #[test]
 fn weighted_values() {
     let first = [0.3, 0.9, 0.1, 0.95, 0.005];
@@ -136,7 +136,7 @@ fn weighted_values() {
     assert!((found.cost - 0.09).abs() < 1e-15);
 }
 
-/// O24: multiples of one matrix at a scale of 1e-4; symmetric to the last bit, and relative to scale.
+/// Multiples of one matrix at a scale of 1e-4: the result is symmetric to the last bit, and its error is relative to the scale.
 #[test]
 fn multiples_at_a_small_scale() {
     let m = [9e-5, 4e-6, 6e-6, 4e-6, 7e-5, 0.0, 6e-6, 0.0, 9e-5];
@@ -151,7 +151,7 @@ fn multiples_at_a_small_scale() {
     }
 }
 
-/// A common null space does no harm, nor do singular matrices of different ranges.
+/// A common null space is allowed, and so are singular matrices with different ranges.
 #[test]
 fn singular_matrices() {
     let (d, n) = (4, 9);
@@ -167,7 +167,7 @@ fn singular_matrices() {
     let large = find((0..n).flat_map(|i| embed(&part(i))).collect(), d, None);
     assert!(apart(&large.covariance, &embed(&small.covariance)) < 1e-13);
     assert!((large.cost - small.cost).abs() < 1e-13 * small.cost);
-    // Rank two of three, each with another range: stationary.
+    // Rank two of three, each with another range: the result is stationary.
     let factors: Vec<Vec<f64>> = (0..12).map(|i| normals(i, 6)).collect();
     let entry = |f: &[f64], p: usize| (0..2).map(|k| f[p / 3 * 2 + k] * f[p % 3 * 2 + k]).sum::<f64>();
     let rank_two = |f: &Vec<f64>| (0..9).map(|p| entry(f, p)).collect::<Vec<f64>>();

@@ -13,7 +13,7 @@ fn commuting_is_euclidean_in_standard_deviations() {
             let exact = a.iter().zip(&b).map(|(a, b)| (a.sqrt() - b.sqrt()).powi(2)).sum::<f64>().sqrt();
             let found = bures_distance(&diagonal(&a), &diagonal(&b), d).unwrap();
             assert!((found - exact).abs() <= 1e-14 * d as f64 * exact, "d {d} condition {condition}");
-            // In a turned basis small variances are known to 1e-16 of the largest one, so deviations to its root.
+            // In a rotated basis, small variances are accurate to 1e-16 of the largest one, so deviations to the root of that.
             let r = rotation(d as u64, d);
             let found = bures_distance(&turned(&a, &r), &turned(&b, &r), d).unwrap();
             let known = (1e-15 * condition.sqrt()).min(1e-8) + 1e-13;
@@ -44,7 +44,7 @@ fn it_is_a_metric() {
     }
 }
 
-/// Two matrices that differ by h: the distance is of order h, not of the root of rounding.
+/// Two matrices that differ by h: the distance is of order h, not of the order of the root of rounding.
 #[test]
 fn near_matrices_keep_their_distance() {
     for d in [1, 2, 3, 6, 17] {
@@ -58,9 +58,9 @@ fn near_matrices_keep_their_distance() {
     }
 }
 
-/// O21: nearly singular and rank-deficient sample covariances. The expected number is the nuclear norm of the product of
-/// the two centred tables, which are exact factors (NumPy 2.4.6; the form by eigenvalues of rounded roots ends in ...788 or
-/// ...51).
+/// Nearly singular and rank-deficient sample covariances. The expected number is the nuclear norm of the product of the two
+/// centred tables, which are exact factors (NumPy 2.4.6; the formula with eigenvalues of rounded roots gives ...788 or ...51 as
+/// last digits).
 #[test]
 fn few_samples() {
     let d = 128;
@@ -73,7 +73,7 @@ fn few_samples() {
     assert!(bures_distance(&c, &near, d).unwrap() < 1e-9);
 }
 
-/// O22: the distance of a matrix to itself, and O26: squared or not, with means.
+/// The distance of a matrix to itself is 0. Distances are not squared, with means too.
 #[test]
 fn small_values_and_means() {
     let a = [2e-8, 1e-8, 1e-8, 2e-8];
@@ -105,13 +105,13 @@ fn distortion_of_the_linearised_distance() {
     }
 }
 
-/// Singular matrices, in either order: along (I + tK)² with eigenvalues of K known, from the end where one or more of
-/// 1 + tλ are 0, distances are |K| times the difference of the times.
+/// Singular matrices, in either order. On the curve (I + tK)², with known eigenvalues λ of K, one or more of 1 + tλ are 0 at the
+/// starting end. Distances are |K| times the difference of the times.
 #[test]
 fn from_the_border_and_to_it() {
     for d in 2..=20 {
         for zeros in 1..d.min(4) {
-            // 1 + tλ for λ from −1 to 1, the first ones alike, so that as many are 0 at time 1.
+            // λ from −1 to 1; the first `zeros` of them are −1, so that this many 1 + tλ are 0 at time 1.
             let eigenvalue = |k: usize| if k < zeros { -1.0 } else { -1.0 + 2.0 * k as f64 / d as f64 };
             let length = (0..d).map(|k| eigenvalue(k).powi(2)).sum::<f64>().sqrt();
             let r = rotation(d as u64, d);
@@ -120,7 +120,7 @@ fn from_the_border_and_to_it() {
                 for (from, to) in [(1.0, t), (t, 1.0)] {
                     let found = bures_distance(&at(from), &at(to), d).unwrap();
                     let exact = length * (1.0 - t);
-                    // Deviations are known to the root of rounding.
+                    // Deviations are accurate to the root of rounding.
                     assert!(
                         (found - exact).abs() < 1e-7 * length,
                         "d {d}, {zeros} zeros, {from} to {to}: {found} {exact}"

@@ -7,7 +7,7 @@ use wgpca::gaussian::{
 };
 
 fn lift(seed: u64, d: usize) -> Vec<f64> {
-    // Near the identity, so that its determinant is positive.
+    // Close to the identity, so that its determinant is positive.
     let z = normals(seed, d * d);
     (0..d * d).map(|p| z[p] * 0.3 / (d as f64).sqrt() + f64::from(p / d == p % d)).collect()
 }
@@ -21,7 +21,7 @@ fn monge_maps_push_forward() {
             let pushed = multiply(&multiply(&map, &a, d), &map, d);
             assert!(apart(&pushed, &b) < 1e-15 * condition.max(100.0) * d as f64, "d {d} condition {condition}");
             assert_eq!(map, transpose(&map, d));
-            // Positive semi-definite: no direction is turned around.
+            // Positive semi-definite: no direction is reversed.
             for seed in 0..5 {
                 let x = normals(seed, d);
                 let moved: f64 = (0..d).map(|i| x[i] * dot(&map[i * d..(i + 1) * d], &x)).sum();
@@ -31,7 +31,7 @@ fn monge_maps_push_forward() {
     }
 }
 
-/// |log| is the distance, exp undoes it; at small condition numbers to rounding.
+/// |log| is the distance and exp inverts log; to rounding at small condition numbers.
 #[test]
 fn log_and_exp() {
     for d in 1..=20 {
@@ -40,13 +40,13 @@ fn log_and_exp() {
         assert!(apart(&exp(&a, &u, d).unwrap(), &b) < 1e-13, "d {d}");
         let distance = bures_distance(&a, &b, d).unwrap();
         assert!((inner_product(&a, &u, &u, d).unwrap().sqrt() - distance).abs() < 1e-13, "d {d}");
-        // Halfway along the vector is halfway in distance.
+        // Half of the vector has half of the length.
         let half: Vec<f64> = u.iter().map(|u| 0.5 * u).collect();
         let middle = exp(&a, &half, d).unwrap();
         for end in [&a, &b] {
             assert!((bures_distance(&middle, end, d).unwrap() - 0.5 * distance).abs() < 1e-13, "d {d}");
         }
-        // Twice as far as the interval goes is too far.
+        // Twice the length of the interval is too far.
         let k = lyapunov(&a, &u, d).unwrap();
         let geodesic = Geodesic::new(&lift_of(&a, d), &multiply(&k, &lift_of(&a, d), d), d).unwrap();
         let (low, _) = geodesic.interval();
@@ -66,7 +66,7 @@ fn lift_of(sigma: &[f64], d: usize) -> Vec<f64> {
 fn log_at_high_condition_numbers() {
     for d in [2, 3, 8] {
         for exponent in [6, 9, 12] {
-            // Standard deviations in the axes: every digit is known.
+            // Diagonal matrices of standard deviations, for which every digit is known.
             let condition = 10f64.powi(exponent);
             let (a, b) = (spectrum(d, condition), spectrum(d, 0.5 * condition));
             let u = log(&diagonal(&a), &diagonal(&b), d).unwrap();
@@ -104,7 +104,7 @@ fn the_fibration() {
         assert!(norm(&differential(&a, &vertical, d).unwrap()) < 1e-12 * norm(&z), "d {d}");
         let turned = horizontal_lift(&multiply(&a, &q, d), &u, d).unwrap();
         assert!(apart(&turned, &multiply(&x, &q, d)) < 1e-12 * norm(&x), "d {d}");
-        // The aligned point: in the fibre, horizontally across, at the distance.
+        // The aligned point is in the fibre, connected by a horizontal vector, at the distance of the matrices.
         let other = covariance(d as u64, d, 30.0);
         let b = align(&a, &other, d).unwrap();
         let across: Vec<f64> = b.iter().zip(&a).map(|(b, a)| b - a).collect();
@@ -114,7 +114,7 @@ fn the_fibration() {
     }
 }
 
-/// K Σ + Σ K = U, at condition numbers to 1e12 in the axes.
+/// K Σ + Σ K = U, at condition numbers up to 1e12 for diagonal matrices.
 #[test]
 fn lyapunov_equations() {
     for d in [1, 2, 5, 20] {
@@ -128,8 +128,8 @@ fn lyapunov_equations() {
     }
 }
 
-/// Constant speed, shortest, with an interval that ends where the matrix becomes singular. O26 is in the documentation of
-/// [`Geodesic::between`].
+/// Constant speed, shortest, with an interval that ends where the matrix becomes singular. The documentation of
+/// [`Geodesic::between`] has an example with numbers.
 #[test]
 fn geodesics() {
     for d in 1..=12 {
@@ -148,7 +148,7 @@ fn geodesics() {
                 assert!((found - (t - s).abs() * distance).abs() < 1e-9, "d {d}: {s} {t}");
             }
         }
-        // McCann's form of the same piece, and Otto's again.
+        // McCann's form of the same piece, converted back to Otto's.
         let (start, map) = geodesic.mccann(0.3 * low, 0.9).unwrap();
         let expected = monge_map(&start, &geodesic.covariance(0.9), d).unwrap();
         assert!(apart(&map, &expected) < 1e-9 * norm(&expected), "d {d}");
@@ -156,7 +156,7 @@ fn geodesics() {
     }
 }
 
-/// Beyond an end the straight line is no geodesic any more: the distance is shorter than the line.
+/// Beyond an end the straight line is not a geodesic: the distance is shorter than the line.
 #[test]
 fn the_interval_is_sharp() {
     let geodesic = Geodesic::new(&diagonal(&[1.0, 2.0]), &diagonal(&[1.0, -1.0]), 2).unwrap();
@@ -167,7 +167,7 @@ fn the_interval_is_sharp() {
     assert!(bures_distance(&geodesic.covariance(0.0), &geodesic.covariance(2.5), 2).unwrap() < 2.4 * 2f64.sqrt());
 }
 
-/// K definite, semi-definite, zero: no bound on one side or on both.
+/// K definite, semi-definite, zero: the interval is unbounded on one side or on both.
 #[test]
 fn unbounded_intervals() {
     let interval = |x: [f64; 2]| Geodesic::new(&diagonal(&[1.0, 1.0]), &diagonal(&x), 2).unwrap().interval();
@@ -177,14 +177,14 @@ fn unbounded_intervals() {
     assert_eq!(interval([1.0, 0.0]), (-1.0, infinity));
     assert_eq!(interval([0.0, -2.0]), (-infinity, 0.5));
     assert_eq!(interval([0.0, 0.0]), (-infinity, infinity));
-    // Also where a direction is 0 only up to rounding.
+    // Also if an eigenvalue is 0 only up to rounding.
     let (r, d) = (rotation(3, 3), 3);
     let k = multiply(&multiply(&r, &diagonal(&[2.0, 1.0, 0.0]), d), &transpose(&r, d), d);
     let (low, high) = Geodesic::new(&diagonal(&[1.0; 3]), &k, d).unwrap().interval();
     assert!((low + 0.5).abs() < 1e-14 && high == infinity, "{low} {high}");
 }
 
-/// d²(exp sU, exp sV) = s²|U − V|² − s⁴ R(U,V,U,V)/3 + O(s⁵) (paper, eq. (29)): the curvature from distances alone.
+/// d²(exp sU, exp sV) = s²|U − V|² − s⁴ R(U,V,U,V)/3 + O(s⁵) (paper, eq. (29)): the curvature computed from distances.
 #[test]
 fn curvature_is_what_distances_say() {
     for (d, seed) in [(2, 1), (2, 2), (3, 3), (4, 4)] {
@@ -199,7 +199,7 @@ fn curvature_is_what_distances_say() {
                 let square = bures_distance(&at(&u, s), &at(&v, s), d).unwrap().powi(2);
                 3.0 * (s * s * product(&difference, &difference) - square) / s.powi(4)
             };
-            // The odd order cancels between s and −s.
+            // Terms of odd order cancel between s and −s.
             0.5 * (term(s) + term(-s)) / area
         };
         let found = sectional_curvature(&sigma, &u, &v, d).unwrap();
@@ -207,7 +207,7 @@ fn curvature_is_what_distances_say() {
         let limit = (4.0 * fine - coarse) / 3.0;
         assert!(found >= 0.0 && (limit - found).abs() < 1e-4 * found.max(0.01), "d {d}: {found} {limit}");
     }
-    // Commuting directions are flat.
+    // Commuting directions have curvature 0.
     let flat = sectional_curvature(&diagonal(&[1.0, 3.0]), &diagonal(&[1.0, 0.0]), &diagonal(&[0.0, 1.0]), 2).unwrap();
     assert_eq!(flat, 0.0);
 }

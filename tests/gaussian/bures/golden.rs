@@ -1,5 +1,5 @@
-//! Against mpmath at 60 digits (`golden/gaussian.py`). What a rounding error of the input does to a value, its
-//! `sensitivity`, bounds what can be asked for.
+//! Compares with mpmath at 60 digits (`golden/gaussian.py`). The effect of a rounding error of the input on a value, its
+//! `sensitivity`, bounds the accuracy that can be required.
 
 use super::*;
 use crate::common::{floats, golden, relative_error};
@@ -18,7 +18,7 @@ fn dim(case: &Value) -> usize {
     case["d"].as_u64().unwrap() as usize
 }
 
-/// An end of an interval; null for none.
+/// An end of an interval; null means infinite.
 fn end(value: &Value, none: f64) -> f64 {
     value.as_f64().unwrap_or(none)
 }
@@ -49,7 +49,7 @@ fn pairs() {
         assert!(off <= allowed("midpoint"), "{name}: midpoint {off:e}, allowed {:e}", allowed("midpoint"));
         let ((low, high), exact) = (geodesic.interval(), interval(case));
         for (found, exact) in [(low, exact.0), (high, exact.1)] {
-            // −1/λ with an eigenvalue λ of the map less the identity.
+            // −1/λ with an eigenvalue λ of the map minus the identity.
             let of_map = allowed("monge_map") * norm(&floats(&case["monge_map"]));
             let near = (found - exact).abs() <= 10.0 * of_map * exact.abs().max(1.0) * exact.abs();
             assert!(found == exact || near, "{name}: end {found} {exact}");
@@ -86,7 +86,7 @@ fn linearised() {
     }
 }
 
-/// Also POT's fixed point, as far as it reaches (checked by the script).
+/// Also the fixed point of POT, to the accuracy that it reaches (checked by the script).
 #[test]
 fn barycentres() {
     let all = cases("barycentres");
@@ -103,14 +103,14 @@ fn barycentres() {
         let allowed = 1e-12 + 20.0 * case["sensitivity"].as_f64().unwrap_or(0.0);
         let off = relative_error(&found.covariance, &floats(&case["barycentre"]));
         assert!(off <= allowed, "{name}: {off:e}, allowed {allowed:e}");
-        // The variance there is of weights of sum 1.
+        // The variance there uses weights with sum 1.
         let variance = found.cost / set.weights().iter().sum::<f64>();
         let exact = case["variance"].as_f64().unwrap();
         assert!((variance / exact - 1.0).abs() < 1e-9, "{name}: {variance} {exact}");
     }
 }
 
-/// Global minima on lines near the border of the cone, some with two local ones.
+/// Global minima on lines near the border of the cone, some with two local minima.
 #[test]
 fn projections() {
     let all = cases("projections");

@@ -1,4 +1,4 @@
-//! What is refused, and how.
+//! Input that is refused, and the messages.
 
 use super::*;
 use wgpca::gaussian::{Gaussians, bures_distance, exp, inner_product, log, monge_map, wasserstein_distance};
@@ -22,14 +22,14 @@ fn matrices_that_are_no_covariances() {
     assert!(said.contains("covariance 1: its smallest eigenvalue is -1.0"), "{said}");
     let said = text(with([1.0, 0.0, 0.0, -1e-6]));
     assert!(said.contains("covariance 1: its smallest eigenvalue is -1.000000e-6"), "{said}");
-    // Rounding is no offence: of f32 in the symmetry, of f64 in the sign.
+    // Rounding errors are accepted: of f32 in the symmetry, of f64 in the sign.
     assert!(with([1.0, 0.1, 0.1 + 1e-8, 1.0]).is_ok() && with([1.0, 0.0, 0.0, -1e-17]).is_ok());
     let set = with([1.0, 0.1, 0.1 + 2e-8, 1.0]).unwrap();
     assert_eq!(set.covariance(1)[1], set.covariance(1)[2]);
     assert!((set.covariance(1)[1] - 0.1 - 1e-8).abs() < 1e-16);
 }
 
-/// O25: one-by-one matrices work; other shapes are clear errors.
+/// Matrices of size 1 × 1 work; wrong shapes are clear errors.
 #[test]
 fn shapes() {
     assert_eq!(Gaussians::new(vec![4.0, 9.0, 16.0], 1).unwrap().len(), 3);
@@ -72,7 +72,7 @@ fn moments_of_clouds() {
     assert!(text(Gaussians::from_measures(&[])).contains("there are none"));
 }
 
-/// Maps and tangent vectors need a regular base; distances do not.
+/// Maps and tangent vectors need a regular base point; distances do not.
 #[test]
 fn singular_bases() {
     let (singular, one) = (diagonal(&[1.0, 0.0]), diagonal(&[1.0, 1.0]));

@@ -1,6 +1,6 @@
-//! The Bures–Wasserstein geometry: laws, closed forms, other programs' known failures.
+//! The Bures–Wasserstein geometry: laws, closed forms, and cases in which other programs fail.
 //!
-//! The codes O21, O22 ... name complaints of users of other programs; a test says which ones it guards against.
+//! Names of cases in `tests/golden` can begin with codes such as O23; these are only labels.
 
 mod barycentre;
 mod distance;
@@ -11,7 +11,7 @@ mod input;
 use wgpca::gaussian::rotation_exp;
 use wgpca::rng::Stream;
 
-/// Standard normal numbers, the same ones for the same seed.
+/// Standard normal numbers, reproducible by their seed.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
     let mut stream = Stream::new(seed, [0; 3]);
     (0..count).map(|_| stream.normal()).collect()
@@ -55,7 +55,7 @@ fn spectrum(d: usize, condition: f64) -> Vec<f64> {
     (0..d).map(|k| condition.powf(-(k as f64) / (d.max(2) - 1) as f64)).collect()
 }
 
-/// A random covariance of this condition number.
+/// A random covariance with this condition number.
 fn covariance(seed: u64, d: usize, condition: f64) -> Vec<f64> {
     turned(&spectrum(d, condition), &rotation(seed, d))
 }

@@ -1,4 +1,4 @@
-//! A fit that its owner advances a piece at a time.
+//! A fit that its caller advances piece by piece.
 
 use super::*;
 use wgpca::gaussian::{Event, Fit};
@@ -8,12 +8,12 @@ fn events(fit: &mut Fit) -> Vec<Event> {
     std::iter::from_fn(|| fit.advance().unwrap()).collect()
 }
 
-/// In pieces, inside a pool or without one, as in one call, to the last bit; the events tell the way.
+/// A fit in pieces, inside a pool or without one, equals one call to the last bit; the events describe the progress.
 #[test]
 fn in_pieces_it_is_the_same_fit() {
     let circle = set(open_circle(0.8), 2);
     let means = set(wishart(3, 30, 3, 5), 3).with_means(normals(4, 90)).unwrap();
-    // So many that rough searches see a sample.
+    // So many that coarse searches use a sample.
     let many = set(wishart(5, 450, 2, 4), 2);
     for given in [circle, means, many] {
         let settings = Settings { components: 3, starts: 5, ..Settings::default() };
@@ -46,14 +46,14 @@ fn in_pieces_it_is_the_same_fit() {
             let Some(&Event::Searched { evaluations, cost, .. }) = last else { panic!("{last:?}") };
             let spent: usize = c.report.starts.iter().map(|s| s.evaluations).sum();
             assert!(0 < evaluations && evaluations <= spent, "{evaluations} {spent}");
-            // It may be the cost of a sample, and is lowered further; here by less than this.
+            // It can be the cost on a sample, and is lowered further; here by less than this.
             let (end, sampled) = (c.report.starts[0].cost, given.len() > 400);
             assert!((end <= cost * (1.0 + 1e-9) || sampled) && (cost / end - 1.0).abs() < 0.2, "{cost} {end}");
         }
     }
 }
 
-/// Pieces of a large set are short: some evaluations, not a search.
+/// The pieces of a fit to a large set are short: some evaluations each, not a whole search.
 #[test]
 fn pieces_are_short() {
     let (n, d) = (200, 16);
@@ -70,7 +70,7 @@ fn pieces_are_short() {
     assert!(longest < spent / 4, "{longest} of {spent} evaluations in one piece");
 }
 
-/// Stopped after a component, there is a model of those finished; before the first there is none.
+/// Stopped after a component, the fit gives a model of the finished ones; before the first there is no model.
 #[test]
 fn a_stopped_fit_has_what_is_finished() {
     let given = set(wishart(7, 20, 3, 5), 3);
@@ -86,7 +86,7 @@ fn a_stopped_fit_has_what_is_finished() {
     assert!(fit.model().unwrap_err().to_string().contains("components: none is finished yet"));
 }
 
-/// A fit that was cancelled goes on to the same model.
+/// A cancelled fit can be continued, to the same model.
 #[test]
 fn a_cancelled_fit_goes_on() {
     let given = set(wishart(7, 20, 3, 5), 3);

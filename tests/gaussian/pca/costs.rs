@@ -1,4 +1,4 @@
-//! Costs against closed forms and what other programs found.
+//! Compares costs with closed forms and results of other programs.
 
 use super::*;
 use crate::common::{floats, golden};
@@ -36,7 +36,7 @@ fn the_grid_is_linear_pca() {
         assert!(close(c.costs.cost, exact, 1e-10, 0.0), "{} {exact}", c.costs.cost);
         assert!(close(c.costs.tangent_cost, exact, 1e-10, 0.0));
     }
-    // Times are deviations of a: 25 of them, five at a time the same.
+    // Times are deviations of a: 25 of them, in groups of five equal ones.
     let mean = values(3.0).sum::<f64>() / 5.0;
     let sign = model.components[0].times[24].signum();
     for (t, a) in model.components[0].times.iter().zip(values(3.0).flat_map(|a| [a; 5])) {
@@ -45,7 +45,7 @@ fn the_grid_is_linear_pca() {
     assert!(close(model.components[0].costs.cost, 0.536165235, 1e-8, 0.0) && model.status == Status::Converged);
 }
 
-/// The five sets of the study: at most its costs.
+/// Four sets with costs known from earlier computations: the fit costs at most as much.
 #[test]
 fn study_sets() {
     let stored = golden("gaussian_sets.json");
@@ -66,7 +66,7 @@ fn study_sets() {
     }
 }
 
-/// Commuting covariances, with and without means, d = 1 to 5; univariate Gaussians; equal covariances; O25.
+/// Commuting covariances, with and without means, d = 1 to 5; univariate Gaussians; equal covariances; 1 × 1 matrices.
 #[test]
 fn commuting_sets_are_linear_pca() {
     for (name, given, case) in sets("linear_pca") {
@@ -93,7 +93,7 @@ fn commuting_sets_are_linear_pca() {
     }
 }
 
-/// Lines that leave the half plane of (m, σ): the clipped cost, by brute force.
+/// Lines that leave the half plane of (m, σ): compares with the clipped cost, found by brute force.
 #[test]
 fn the_half_plane() {
     for (name, given, case) in sets("half_plane") {
@@ -102,12 +102,12 @@ fn the_half_plane() {
         assert!(close(c.costs.cost, exact, 1e-7, 0.0), "{name}: {} {exact}", c.costs.cost);
         let clipped = c.at_end.iter().filter(|&&c| c).count() as u64;
         assert_eq!(clipped, case["clipped"].as_u64().unwrap(), "{name}");
-        // Less than the half plane allows is not to be had.
+        // The cost cannot be as low as that of the unclipped line.
         assert!(c.costs.cost > case["unclipped_cost"].as_f64().unwrap());
     }
 }
 
-/// Searches with SciPy over another parametrisation from many starts: at most their costs; O34 among them.
+/// Searches with SciPy in another parametrisation from many starts, also for the closed circle: the fit costs at most as much.
 #[test]
 fn searched_components() {
     for (name, given, case) in sets("components") {
@@ -129,8 +129,8 @@ fn searched_components() {
     }
 }
 
-/// O34: the closed circle, where tangent PCA has two equal singular values. Tangent PCA with unclipped scores, as the paper
-/// takes it, costs 3.540155 and 1.2170996.
+/// The closed circle, where tangent PCA has two equal singular values. Tangent PCA with unclipped scores, as in the paper, costs
+/// 3.540155 and 1.2170996.
 #[test]
 fn closed_circles() {
     for (b, most, tangent) in [(0.1, 2.53700, 3.540155), (0.5, 1.2152577, 1.2170996)] {
@@ -146,7 +146,8 @@ fn closed_circles() {
     }
 }
 
-/// Tangent PCA alone: variances, scores, orthonormal directions, and the geodesic cost, which unclipped scores may belie.
+/// Tangent PCA: variances, scores, orthonormal directions, and the geodesic cost, which can differ from what unclipped scores
+/// give.
 #[test]
 fn tangent_pca_components() {
     let pool = Pool::new(2).unwrap();
@@ -163,7 +164,7 @@ fn tangent_pca_components() {
         if known["unique"].as_bool().unwrap() {
             assert!(close(first.cost, known["exact_cost"].as_f64().unwrap(), 1e-8, 0.0), "{name}");
         }
-        // The logarithms have the length of the distances: what the direction leaves is the linear cost.
+        // The logarithms are as long as the distances, so what the direction does not explain is the linear cost.
         let linear = known["linear_cost"].as_f64().unwrap();
         assert!(close(tangent.barycentre.cost - first.variance, linear, 1e-9, 0.0), "{name}");
         for (a, b) in tangent.components.iter().zip(&tangent.components[1..]) {

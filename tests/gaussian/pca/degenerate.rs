@@ -31,7 +31,7 @@ fn what_cannot_be_fitted() {
     assert!(text(&set(vec![0.0; 8], 2), &Settings::default()).contains("every covariance is 0"));
 }
 
-/// Any geodesic through equal measures costs nothing; there is no share to explain.
+/// Any geodesic through equal measures has cost 0; there is no share to explain.
 #[test]
 fn equal_measures() {
     for (d, means) in [(1, false), (2, false), (3, true)] {
@@ -52,20 +52,20 @@ fn equal_measures() {
     }
 }
 
-/// More components than measures: later ones have nothing to explain, but exist.
+/// More components than measures: later components explain nothing, but exist.
 #[test]
 fn fewer_measures_than_components() {
     let model = fitted(&set(wishart(3, 2, 2, 3), 2), 3);
     assert_eq!(model.components.len(), 3);
     let total = model.barycentre.cost;
     assert!(model.components[0].costs.cost < 1e-18);
-    // Across the way from one to the other: it can pass the middle, and is far from both.
+    // Transverse to the connection of the two measures: such a component can pass through their midpoint and is far from both.
     for c in &model.components[1..] {
         assert!(c.costs.cost <= total * (1.0 + 1e-9) && c.costs.cost > 0.5 * total, "{} {total}", c.costs.cost);
     }
 }
 
-/// A null space common to all: the fit is that of the range, exactly.
+/// A null space common to all: the fit is exactly that in the range.
 #[test]
 fn a_common_null_space_is_left_out() {
     let (n, d) = (10, 4);
@@ -81,7 +81,7 @@ fn a_common_null_space_is_left_out() {
     let (large, small) = (fitted(&given, 3), fitted(&set(small, 2), 3));
     for (a, b) in large.components.iter().zip(&small.components) {
         assert!(close(a.costs.cost, b.costs.cost, 1e-7, 0.0), "{} {}", a.costs.cost, b.costs.cost);
-        // Up to the sign of the component.
+        // Equal up to the sign of the component.
         let ends = |(low, high): (f64, f64)| (low.abs().min(high.abs()), low.abs().max(high.abs()));
         let (a, b) = (ends(a.interval), ends(b.interval));
         for (a, b) in [(a.0, b.0), (a.1, b.1)] {
@@ -93,7 +93,7 @@ fn a_common_null_space_is_left_out() {
         "{:?}",
         large.warnings
     );
-    // New measures, also outside of the range.
+    // New measures, also outside the range.
     let rows = large.transform(&given).unwrap();
     for (row, (t, r)) in rows.iter().zip(large.components[0].times.iter().zip(&large.components[0].residuals)) {
         assert!((row[0].time - t).abs() < 1e-9 && (row[0].residual - r).abs() < 1e-12);
@@ -105,7 +105,8 @@ fn a_common_null_space_is_left_out() {
     assert!(said.contains("vanish to rounding in 2 common directions"), "{said}");
 }
 
-/// Rank two of three, each with another range: a ridge with a warning, none if asked, or an error that names one.
+/// Rank two of three, each with another range: a ridge with a warning, no ridge with other settings, or an error that names a
+/// matrix.
 #[test]
 fn singular_matrices_of_different_ranges() {
     let given = set(wishart(31, 12, 3, 2), 3);
@@ -129,8 +130,8 @@ fn the_circle_at_the_border() {
         let model = fitted(&set(open_circle(r), 2), 2);
         let c = &model.components[0];
         assert!(c.costs.cost.is_finite() && c.costs.cost <= c.costs.tangent_cost);
-        // The border is reached without a jump: the root of the least cost changes no more than the measures move, each
-        // both of its deviations by the change of r.
+        // The cost is continuous up to the border: the root of the least cost changes at most as much as the measures move, each
+        // in both of its deviations by the change of r.
         let root = c.costs.cost.sqrt();
         if let Some((r0, root0)) = last {
             let moved = 40f64.sqrt() * (r - r0);
@@ -140,13 +141,13 @@ fn the_circle_at_the_border() {
     }
 }
 
-/// Points and Gaussians together.
+/// Points and Gaussians mixed.
 #[test]
 fn a_single_zero_covariance() {
     let mut covariances = wishart(4, 6, 2, 4);
     covariances[..4].fill(0.0);
     let model = fitted(&set(covariances.clone(), 2), 2);
-    // As with a small circle instead of the point, but for its distance from it.
+    // The same as with a small circle instead of the point, up to the distance of the two.
     let radius = 1e-5;
     covariances[..4].copy_from_slice(&ellipse(radius, radius, 0.0));
     let near = fitted(&set(covariances, 2), 2);
@@ -157,9 +158,9 @@ fn a_single_zero_covariance() {
     assert!(model.components[1].costs.cost <= model.barycentre.cost, "{:?}", model.components[1]);
 }
 
-/// Random sets of everything at once: few measures, any rank, equal ones, directions of variance 0 or 1e-24, zero weights,
-/// means, scales of 1e-24 to 1e24, every number of components, tiny budgets. Numbers stay finite, and constraints hold or a
-/// warning says that they do not.
+/// Random sets with every kind of difficulty: few measures, any rank, equal ones, directions of variance 0 or 1e-24, zero
+/// weights, means, scales of 1e-24 to 1e24, every number of components, tiny budgets. Numbers stay finite, and constraints hold
+/// or a warning says that they do not.
 #[test]
 fn anything_goes() {
     let pool = Pool::new(2).unwrap();

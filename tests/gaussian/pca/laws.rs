@@ -3,8 +3,8 @@
 use super::*;
 use wgpca::gaussian::{Geodesic, bures_distance};
 
-/// On 1,000 random sets, generic and nearly singular, GPCA is never above tangent PCA with exact projections; and its times
-/// are proved to be the nearest ones.
+/// On 1,000 random sets, generic and nearly singular, GPCA is never worse than tangent PCA with exact projections, and its times
+/// are proved to be those of the nearest points.
 #[test]
 fn never_above_tangent_pca() {
     let pool = Pool::new(2).unwrap();
@@ -14,7 +14,7 @@ fn never_above_tangent_pca() {
         let n = 4 + seed as usize % 9;
         let mut covariances = wishart(seed, n, d, d + seed as usize % 3);
         if seed % 7 == 0 {
-            // One direction small in all.
+            // One direction is small in all matrices.
             for (p, x) in covariances.iter_mut().enumerate() {
                 *x *= 0.1f64.powi(i32::from(p / d % d == 0) + i32::from(p % d == 0));
             }
@@ -46,10 +46,10 @@ fn never_above_tangent_pca() {
     assert!(gains > 50, "{gains}");
 }
 
-/// Points along orthogonal geodesics through one point: each component is its geodesic.
+/// Points along orthogonal geodesics through one point: each component is one of these geodesics.
 #[test]
 fn orthogonal_geodesics_are_found() {
-    // At the identity, K = diag(1, −1, 0…), off-diagonal, … : reflections make each geodesic critical for the others.
+    // At the identity, K = diag(1, −1, 0…), off-diagonal, …; by reflections, each geodesic is critical for the others.
     let plane = |d: usize, entries: &[(usize, usize, f64)]| {
         let mut k = vec![0.0; d * d];
         entries.iter().for_each(|&(i, j, x)| (k[i * d + j], k[j * d + i]) = (x, x));
@@ -70,7 +70,7 @@ fn orthogonal_geodesics_are_found() {
         for (k, line) in lines.iter().enumerate() {
             let c = &model.components[k];
             for (j, t) in times(k).enumerate() {
-                // Its own points lie on it, at the arc lengths between them.
+                // Its own points are on it, and times differ by the arc lengths between them.
                 assert!(c.residuals[8 * k + j] < 1e-12, "d {d} component {}: {:?}", k + 1, c.residuals);
                 let apart = (c.times[8 * k + j] - c.times[8 * k]).abs();
                 assert!((apart - (t + reach[k]).abs() * line.speed()).abs() < 1e-6, "d {d} component {}", k + 1);
@@ -79,7 +79,7 @@ fn orthogonal_geodesics_are_found() {
     }
 }
 
-/// O24: two measures lie on a geodesic.
+/// Two measures are on a geodesic.
 #[test]
 fn two_measures_cost_nothing() {
     for d in [1, 2, 3, 6] {
@@ -92,7 +92,7 @@ fn two_measures_cost_nothing() {
     }
 }
 
-/// Scaling by powers of four changes exponents only; by any factor, nothing beyond rounding.
+/// Scaling by powers of four only changes exponents; by other factors, results change by rounding.
 #[test]
 fn scale_does_not_matter() {
     for (d, means) in [(2, false), (3, true)] {
@@ -133,7 +133,7 @@ fn scale_does_not_matter() {
     }
 }
 
-/// O27: bit for bit the same with any number of threads and on every run; another seed finds the same cost.
+/// The same bits for any number of threads and in every run; another seed finds the same cost.
 #[test]
 fn threads_do_not_matter() {
     let given = set(wishart(8, 60, 4, 5), 4).with_means(normals(9, 240)).unwrap();
@@ -147,7 +147,7 @@ fn threads_do_not_matter() {
     }
 }
 
-/// A weight of 2 is the measure twice, of 0 is none; the order of the measures does not matter.
+/// A weight of 2 is equivalent to the measure given twice, 0 to leaving it out; the order of the measures does not matter.
 #[test]
 fn weights_and_order() {
     let (d, n) = (2, 10);
@@ -203,7 +203,7 @@ fn rigid_motions() {
     }
 }
 
-/// Every component that the space has, up to the last one, which has no freedom.
+/// Fits as many components as the space allows, including the last one, which has no freedom.
 #[test]
 fn all_components() {
     for (d, means) in [(1, true), (2, false), (2, true), (3, false)] {

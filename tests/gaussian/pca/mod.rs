@@ -1,6 +1,6 @@
-//! Geodesic PCA of Gaussians: costs against other programs and closed forms, constraints, laws, degenerate input.
+//! Geodesic PCA of Gaussians: costs compared with other programs and closed forms, constraints, laws, degenerate input.
 //!
-//! The codes O24, O25 ... name complaints of users of other programs; a test says which ones it guards against.
+//! Names of cases in `tests/golden` can begin with codes such as O24; these are only labels.
 
 mod advance;
 mod costs;
@@ -14,7 +14,7 @@ use wgpca::Status;
 use wgpca::gaussian::{Gaussian, Gaussians, Model, Settings, fit, wasserstein_distance};
 use wgpca::rng::Stream;
 
-/// Standard normal numbers, the same ones for the same seed.
+/// Standard normal numbers, reproducible by their seed.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
     let mut stream = Stream::new(seed, [1, 0, 0]);
     (0..count).map(|_| stream.normal()).collect()
@@ -27,7 +27,7 @@ fn gram(b: &[f64], d: usize) -> Vec<f64> {
     (0..d * d).map(|p| entry((p / d).max(p % d), (p / d).min(p % d))).collect()
 }
 
-/// n Wishart matrices of so many degrees of freedom, divided by their number.
+/// n Wishart matrices with this many degrees of freedom, divided by that number.
 fn wishart(seed: u64, n: usize, d: usize, degrees: usize) -> Vec<f64> {
     let z = normals(seed, n * d * degrees);
     let scale = 1.0 / degrees as f64;
@@ -62,7 +62,7 @@ fn fitted(set: &Gaussians, components: usize) -> Model {
     model
 }
 
-/// Residuals are squared distances of the measures from the component at their times, as the geometry has them.
+/// Checks that residuals are squared distances of the measures from the component at their times.
 fn check_residuals(set: &Gaussians, model: &Model) {
     let (d, zero) = (set.dim(), vec![0.0; set.dim()]);
     let trace = |sigma: &[f64]| sigma.iter().step_by(d + 1).sum::<f64>();
@@ -72,7 +72,7 @@ fn check_residuals(set: &Gaussians, model: &Model) {
                 model.inverse_transform(k + 1, c.times[i], OutsideInterval::Error).unwrap();
             let (own_mean, own) = (set.mean(i).unwrap_or(&zero), set.covariance(i));
             let apart = wasserstein_distance(&mean, &sigma, own_mean, own).unwrap();
-            // Deviations are known to the root of rounding where covariances are singular.
+            // Deviations of singular covariances are accurate to the root of rounding.
             let known = 1e-7 * (trace(&sigma) + trace(own)).sqrt();
             assert!(
                 (apart - c.residuals[i].sqrt()).abs() <= known,
@@ -84,7 +84,7 @@ fn check_residuals(set: &Gaussians, model: &Model) {
     }
 }
 
-/// What holds for every model: constraints, costs that are the sums of their parts, order, flags.
+/// Checks what holds for every model: constraints, costs that are the sums of their parts, order, flags.
 fn check(model: &Model) {
     let size = model.barycentre.covariance.iter().step_by(model.dim() + 1).sum::<f64>();
     for (k, c) in model.components.iter().enumerate() {
@@ -108,7 +108,7 @@ fn check(model: &Model) {
             c.report.starts[0].cost
                 <= c.report.starts.iter().map(|s| s.cost).fold(f64::INFINITY, f64::min) * (1.0 + 1e-8) + 1e-20 * size
         );
-        // From end to end it is the shortest way, at speed 1.
+        // The component is the shortest path from end to end, at speed 1.
         let reach = 10.0 * size.sqrt();
         let ends = (c.interval.0.max(-reach), c.interval.1.min(reach));
         let at = |s: usize| ends.0 + (ends.1 - ends.0) * s as f64 / 5.0;
@@ -118,7 +118,7 @@ fn check(model: &Model) {
             let t = at(s).min(end);
             let to = model.inverse_transform(k + 1, t, OutsideInterval::Error).unwrap();
             let distance = wasserstein_distance(&from.mean, &from.covariance, &to.mean, &to.covariance).unwrap();
-            // Deviations are known to the root of rounding where covariances are singular.
+            // Deviations of singular covariances are accurate to the root of rounding.
             assert!(
                 (distance - (t - start)).abs() <= 1e-6 * reach,
                 "component {}: {distance} from {start} to {t} of {:?}, off {:e} of {reach}",

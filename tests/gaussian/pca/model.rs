@@ -1,4 +1,4 @@
-//! What a model can do.
+//! Operations of a model.
 
 use super::*;
 use wgpca::OutsideInterval;
@@ -37,14 +37,14 @@ fn transform_repeats_the_fit() {
             assert!(close(evaluation.components[k].explained.unwrap(), c.costs.explained.unwrap(), 1e-9, 0.0));
         }
         assert!(close(evaluation.variation, model.barycentre.cost, 1e-10, 0.0));
-        // One at a time is the same.
+        // A single measure gives the same result.
         let one = set(given.covariance(4).to_vec(), 3);
         let one = given.mean(4).map_or(one.clone(), |m| one.with_means(m.to_vec()).unwrap());
         assert_eq!(model.transform(&one).unwrap()[0], rows[4]);
     }
 }
 
-/// inverse_transform and transform undo each other, and times are arc lengths.
+/// inverse_transform and transform are inverse to each other, and times are arc lengths.
 #[test]
 fn inverse_transform_lies_on_the_component() {
     for means in [false, true] {
@@ -90,7 +90,7 @@ fn samples_have_the_moments() {
             assert!((product - sigma[i * d + j]).abs() < 5.0 * spread / (n as f64).sqrt());
         }
     }
-    // Points of one seed move along straight lines, and another seed gives others.
+    // Points of one seed move along straight lines; another seed gives other points.
     let at = |t: f64| model.sample(1, t, 10, OutsideInterval::Error, &mut Stream::new(5, [0; 3])).unwrap();
     let (a, b, c) = (at(0.0), at(0.1), at(0.2));
     assert!((0..30).all(|p| (a[p] + c[p] - 2.0 * b[p]).abs() < 1e-14));

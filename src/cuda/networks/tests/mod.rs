@@ -1,6 +1,6 @@
-//! Every pass against the CPU engine in f64 on the same f32 numbers, in every order of threads. Tolerances are relative to
-//! the largest entry: 1e-5 for u, v and eigenvalues, 1e-4 for gradients. f32 rounds at 6e-8; a pass multiplies that by
-//! the square root of the terms of its longest sum and by its number of layers, the gradient by those of both networks.
+//! Compares every pass with the CPU engine in f64 on the same f32 numbers, in several orders of threads. Tolerances are relative
+//! to the largest entry: 1e-5 for u, v and eigenvalues, 1e-4 for gradients. f32 rounds at 6e-8. A pass multiplies that by the
+//! square root of the number of terms of its longest sum and by its number of layers; the gradient, by those of both networks.
 
 mod training;
 
@@ -34,7 +34,7 @@ const fn case(
 use Activation::{Elu, Relu, Softplus, Tanh};
 use Order::{Forward, Random, Reverse};
 
-/// Small and odd: one row, fewer rows and units than a warp, widths that are no multiple of anything, more than 128 rows.
+/// Small and odd sizes: one row, fewer rows and units than a warp, odd widths, more than 128 rows.
 const CASES: &[Case] = &[
     case(1, &[5, 9], Elu, true, 7, Forward),
     case(2, &[5, 9], Softplus, false, 33, Reverse),
@@ -47,9 +47,9 @@ const CASES: &[Case] = &[
     case(20, &[33, 17, 40], Softplus, true, 7, Reverse),
     case(20, &[5, 9], Tanh, false, 33, Random(3)),
     case(2, &[129], Elu, true, 130, Random(4)),
-    // Two column tiles of a block.
+    // Two column tiles per block.
     case(3, &[520, 9], Tanh, true, 9, Forward),
-    // Rows that do not fit by eights, Hessians that do not fit.
+    // Eight rows do not fit into shared memory, nor do the Hessians.
     case(3, &[1300, 9], Softplus, true, 3, Reverse),
 ];
 
@@ -61,7 +61,7 @@ struct Prepared {
     exact: Geodesic<f64>,
     chunks: Vec<Chunk<f64>>,
     stream: Stream,
-    /// Dropped last.
+    /// Declared last, so dropped last.
     emulator: Session,
 }
 
@@ -86,7 +86,7 @@ fn prepare(case: &Case) -> Prepared {
     let mut stream = Stream::new(5, [case.d as u32, case.rows as u32, 0]);
     let settings = Settings { initial_variance: 1.0, ..Settings::fast() };
     let mut geodesic: Geodesic<f32> = Geodesic::random(&architecture, &settings, &mut stream);
-    // Biases and last layers are not those of a start.
+    // Biases and last layers with values that a start does not have.
     let quadratic = architecture.quadratic();
     for p in geodesic.phi.iter_mut().chain(&mut geodesic.f[..quadratic.start]) {
         *p += 0.1 * stream.normal() as f32;
@@ -132,7 +132,7 @@ fn points_and_velocities() {
         let p = prepare(case);
         close(&p.read(&p.networks.u), &p.gather(|c| &c.u), 1e-5, "u");
         close(&p.read(&p.networks.v), &p.gather(|c| &c.v), 1e-5, "v");
-        // The same without keeping anything, in blocks that go on with further rows; bit for bit.
+        // The same without storing anything, in blocks that process several groups of rows; bit for bit.
         let n = &p.networks;
         let mut evaluator = Evaluator::new(&n.device, &n.weights.architecture, 9.min(case.rows)).unwrap();
         let (mut u, mut v) = (n.device.zeros(p.x.len()).unwrap(), n.device.zeros(p.x.len()).unwrap());
@@ -142,7 +142,7 @@ fn points_and_velocities() {
     }
 }
 
-/// Every activation on both sides of 0, far out, and at NaN.
+/// Every activation on both sides of 0, for large arguments, and at NaN.
 #[test]
 fn activations_of_one_unit() {
     let _emulator = session(Forward);
@@ -187,7 +187,7 @@ fn extreme_eigenvalues() {
     }
 }
 
-/// For d up to the number of Lanczos steps, which then reach the ends of the spectrum as the direct way does.
+/// For d up to the number of Lanczos steps: then they reach the ends of the spectrum to the accuracy of the direct method.
 fn check_extremes(p: &Prepared, d: usize, tolerance: f64) {
     assert!(d <= LANCZOS_STEPS);
     let got = p.networks.device.download(&p.networks.extremes).unwrap();
@@ -202,7 +202,7 @@ fn check_extremes(p: &Prepared, d: usize, tolerance: f64) {
         assert!((value - exact).abs() < tolerance * size, "{d} {end}: {value} {exact}");
         let vector = &got[4 + end * d..][..d];
         assert!((vector.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12);
-        // An eigenvector of that row's Hessian.
+        // It must be an eigenvector of the Hessian of that row.
         let h = &hessians[row * d * d..(row + 1) * d * d];
         let off = h.chunks_exact(d).zip(vector).map(|(h, v)| {
             let product: f64 = h.iter().zip(vector).map(|(h, v)| h * v).sum();
@@ -215,7 +215,7 @@ fn check_extremes(p: &Prepared, d: usize, tolerance: f64) {
     }
 }
 
-/// One row that is not finite shows, wherever it is; ties go to the first row.
+/// One non-finite row is reported, wherever it is; among equal rows, the first is chosen.
 #[test]
 fn a_row_that_is_not_a_number_wins() {
     for (d, place) in [(1, 0), (3, 4), (4, 10), (7, 2), (20, 5)] {
@@ -229,7 +229,7 @@ fn a_row_that_is_not_a_number_wins() {
         let got = p.networks.device.download(&p.networks.extremes).unwrap();
         assert!(got[0].is_nan() && got[1].is_nan(), "{d}: {got:?}");
         assert_eq!(&got[2..4], &[place as f64; 2]);
-        // The same rows throughout.
+        // All rows equal.
         let row = p.x[..d].to_vec();
         p.networks.device.copy_into(&row.repeat(11), &mut p.networks.x).unwrap();
         p.networks.forward().unwrap();

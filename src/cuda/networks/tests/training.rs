@@ -1,4 +1,4 @@
-//! What a step does with the passes: gradients, updates, the step as a whole.
+//! Gradients, updates, and the step as a whole.
 
 use super::*;
 use crate::clouds::geodesic::chunk::sum_gradients;
@@ -71,7 +71,7 @@ fn results_do_not_depend_on_the_order_of_threads() {
     assert!(seen.windows(2).all(|w| w[0] == w[1]));
 }
 
-/// Updates with changes of gauge against nn::Adam; the mirror follows; a step that failed changes nothing.
+/// Updates with changes of gauge compared with nn::Adam; the mirror follows; after a failed step nothing changes.
 #[test]
 fn updates() {
     for case in [&CASES[2], &CASES[3], &CASES[0]] {
@@ -100,15 +100,14 @@ fn updates() {
             close(&a.first, &wide(&b.first), 1e-6, "first");
             close(&a.second, &wide(&b.second), 1e-6, "second");
         }
-        // A pass reads the mirror.
+        // A pass that reads the mirror.
         let mut fresh = Networks::new(&device, &architecture(case), case.rows).unwrap();
         fresh.upload(&got).unwrap();
         assert_eq!(p.read(&fresh.weights.mirror), p.read(&p.networks.weights.mirror));
     }
 }
 
-/// A step is launches and nothing else, and one that was recorded does what it did: times, draws and rates come from
-/// device memory.
+/// A step consists only of launches, and a recorded step repeats them: times, draws and rates are read from device memory.
 #[test]
 fn a_recorded_step_is_the_step() {
     for case in [&CASES[2], &CASES[8]] {

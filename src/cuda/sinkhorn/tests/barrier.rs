@@ -1,11 +1,11 @@
-//! The barrier between the blocks of a problem, and the flag that travels with it (`kernels/group.cuh`).
+//! The barrier between the blocks of a problem, and the flag that it passes on (`kernels/group.cuh`).
 
 use super::hard::{normals, solve};
 use super::*;
 use std::collections::HashSet;
 
-/// Solves on one block, where nobody waits, and on several whose first look at a barrier is late now and then: the same bits.
-/// Steps are cut back, which blocks learn by the flag.
+/// Solves on one block, which never waits, and on several blocks, some of which sometimes reach the barrier late: the results
+/// have the same bits. Some steps are cut back, which the blocks learn from the flag.
 fn the_same_whoever_is_late((x, y): (&[f32], &[f32]), settings: &Sinkhorn, kept: Option<&[f32]>) {
     let emulator = session(Order::Forward);
     let alone = solve((x, y, 1), settings, kept, 2);
@@ -18,13 +18,13 @@ fn the_same_whoever_is_late((x, y): (&[f32], &[f32]), settings: &Sinkhorn, kept:
 
 #[test]
 fn late_blocks_learn_of_a_step_that_went_too_far() {
-    // Cold starts at a small ε, whose mixed steps go too far now and then.
+    // Cold starts at a small ε, where mixed steps sometimes go too far.
     let few = Sinkhorn { max_iterations: 60, ..settings(3e-4, 1e-4) };
     for seed in [41, 43] {
         let (x, y) = (normals(seed, 30, &[0.0], &[1.0]), normals(seed + 1, 30, &[0.3], &[0.8]));
         the_same_whoever_is_late((&x, &y), &few, None);
     }
-    // One potential far below the others: the step of its column is cut back again and again, by the block that has it.
+    // One potential far below the others: the block that has its column cuts back its step again and again.
     let (x, y) = (normals(41, 30, &[0.0], &[1.0]), normals(42, 30, &[0.3], &[0.8]));
     let mut kept = vec![0.0; 90];
     kept[45] = -300.0;
@@ -32,7 +32,8 @@ fn late_blocks_learn_of_a_step_that_went_too_far() {
     the_same_whoever_is_late((&x, &y), &many, Some(&kept));
 }
 
-/// A block at two barriers, the second of which has the flag: between its arrivals and its looks at the counter it may be overtaken.
+/// A block at two barriers, the second of which reads the flag. Between its arrival and its read of the counter, other blocks can
+/// overtake it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Block {
     at: u8,
@@ -40,8 +41,8 @@ struct Block {
     flag: Option<bool>,
 }
 
-/// What flags blocks end with, in every order in which they can run; the first one raises before the second barrier.
-/// `everywhere`: flags are looked at at both.
+/// The flags that the blocks read, for every order in which they can run; the first block raises before the second barrier.
+/// `everywhere`: flags are read at both barriers.
 fn outcomes(blocks: usize, everywhere: bool) -> HashSet<Vec<Option<bool>>> {
     let first = (0usize, 0u8, vec![Block { at: 0, raised: 0, flag: None }; blocks]);
     let (mut seen, mut open, mut ends) = (HashSet::from([first.clone()]), vec![first], HashSet::new());
@@ -73,7 +74,8 @@ fn outcomes(blocks: usize, everywhere: bool) -> HashSet<Vec<Option<bool>>> {
     ends
 }
 
-/// Looked at where it may be raised, the flag is the same for all. Looked at at every barrier it is not: the model finds that.
+/// If the flag is read only at the barrier for which it was raised, all blocks read the same value. If it is read at every
+/// barrier, they can differ; the model finds that case.
 #[test]
 fn all_blocks_see_the_same_flag() {
     for blocks in 2..=4 {

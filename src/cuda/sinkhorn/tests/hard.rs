@@ -1,20 +1,20 @@
-//! Problems that a plain start does not reach: small ε, clusters whose masses differ, starts far off. The transport cost W without
-//! entropy is known exactly, by sorting in one dimension, else by the assignment; W ≤ OT_ε ≤ W + ε log n then.
+//! Problems for which a plain start does not suffice: small ε, clusters with different masses, distant starts. The transport cost
+//! W without entropy is known exactly, by sorting in one dimension and otherwise by assignment; then W ≤ OT_ε ≤ W + ε log n.
 
 use super::*;
 use crate::ot::optimal_assignment;
 
-/// What a solve of one pair of uniform clouds leaves.
+/// The results of solving one pair of uniform clouds.
 #[derive(Debug, PartialEq)]
 pub(super) struct Solved {
     found: Found,
-    /// Of (x, y), as the kernel has it.
+    /// Status of (x, y) as the kernel reports it.
     status: u32,
     gradient: Vec<f32>,
     potentials: Vec<f32>,
 }
 
-/// Solves (x, y) and (x, x), from these potentials if there are any, on so many blocks.
+/// Solves (x, y) and (x, x), from these potentials if given, on this number of blocks.
 pub(super) fn solve(
     (x, y, d): (&[f32], &[f32], usize),
     settings: &Sinkhorn,
@@ -43,7 +43,7 @@ pub(super) fn solve(
     }
 }
 
-/// `n` normal points, on the line by size.
+/// `n` normal points, sorted if they are on the line.
 pub(super) fn normals(seed: u64, n: usize, mean: &[f64], width: &[f64]) -> Vec<f32> {
     let mut s = Stream::new(seed, [n as u32, 1, 4]);
     let mut point = || mean.iter().zip(width).map(|(m, w)| (m + w * s.normal()) as f32).collect::<Vec<_>>();
@@ -54,13 +54,13 @@ pub(super) fn normals(seed: u64, n: usize, mean: &[f64], width: &[f64]) -> Vec<f
     points
 }
 
-/// Two clusters of these numbers of points, so far apart.
+/// Two clusters with these numbers of points at the distance `apart`.
 fn clusters(seed: u64, counts: [usize; 2], apart: f64) -> Vec<f32> {
     let one = |k: usize| normals(seed + k as u64, counts[k], &[k as f64 * apart, 0.0], &[1.0, 1.0]);
     [one(0), one(1)].concat()
 }
 
-/// W and the partner of each x, of clouds of as many points.
+/// W and the partner of each x, for clouds with equal numbers of points.
 fn exact(x: &[f32], y: &[f32], d: usize) -> (f64, Vec<usize>) {
     let n = x.len() / d;
     let square = |i: usize, j: usize| -> f64 {
@@ -74,7 +74,7 @@ fn exact(x: &[f32], y: &[f32], d: usize) -> (f64, Vec<usize>) {
     ((0..n).map(|i| square(i, partner[i])).sum::<f64>() / n as f64, partner)
 }
 
-/// Converged within so many iterations, at the right cost.
+/// Asserts convergence within `iterations`, at the right cost.
 fn found(what: &str, (x, y, d): (&[f32], &[f32], usize), epsilon: f64, iterations: usize) -> Solved {
     let n = x.len() / d;
     let settings = Sinkhorn { max_iterations: 2000, ..settings(epsilon, 1e-3) };
@@ -83,7 +83,7 @@ fn found(what: &str, (x, y, d): (&[f32], &[f32], usize), epsilon: f64, iteration
     assert!(report.status == Status::Converged && report.iterations <= iterations, "{what}: {report:?}");
     assert!(report.iterations > 32, "{what} is easy: {report:?}");
     let (least, _) = exact(x, y, d);
-    // A marginal error δ of rows that are exact moves mass δ / 2 by what potentials differ.
+    // If rows are exact, a marginal error δ moves the mass δ / 2 by differences of potentials.
     let slack = 3e-6 * least + 1e-3 * epsilon;
     let most = least + epsilon * (n as f64).ln();
     let xy = solved.found.xy;
@@ -105,13 +105,13 @@ fn small_epsilon_finds_the_assignment() {
     found("normal clouds", (&x, &y, 3), 1e-3, 400);
     let (x, y) = (normals(7, 40, &[0.0], &[1.0]), normals(8, 40, &[10.0], &[3.0]));
     let solved = found("the line", (&x, &y, 1), 2e-4, 400);
-    // Of (x, x) at so small an ε each point is its own partner.
+    // At such a small ε, each point is its own partner in (x, x).
     let expected: Vec<f64> = x.iter().zip(&y).map(|(&x, &y)| 2.0 / 40.0 * (f64::from(x) - f64::from(y))).collect();
     let error = relative(&solved.gradient, &expected);
     assert!(error < 6e-3, "gradient {error:.1e}");
 }
 
-/// Larger ones, for which the emulator needs minutes.
+/// Larger problems, for which the emulator needs minutes.
 #[test]
 #[ignore = "takes minutes"]
 fn large_problems_at_small_epsilon() {
@@ -128,7 +128,7 @@ fn large_problems_at_small_epsilon() {
     }
 }
 
-/// What is solved from a plain start is not started anew; a solve that may take few iterations is not either.
+/// A solve that converges from a plain start is not restarted, nor is a solve with a small limit on iterations.
 #[test]
 fn plain_starts_are_left_alone() {
     let _emulator = session(Order::Forward);
@@ -151,7 +151,7 @@ fn plain_starts_are_left_alone() {
     }
 }
 
-/// A start that is worse than none is given up.
+/// A start that is worse than none is discarded.
 #[test]
 fn far_potentials_are_given_up() {
     let _emulator = session(Order::Reverse);
@@ -164,8 +164,8 @@ fn far_potentials_are_given_up() {
     assert!((far.found.xy / cold.found.xy - 1.0).abs() < 1e-4, "{} {}", far.found.xy, cold.found.xy);
 }
 
-/// Clusters so far apart that potentials in f32 do not tell their points from each other: said so, and before long. With room
-/// for a few iterations alone nobody knows that.
+/// Clusters so far apart that potentials in f32 do not distinguish their points. The solve reports this, early. If only few
+/// iterations are allowed, it cannot find this out.
 #[test]
 fn potentials_beyond_the_precision_are_said_to_be() {
     let _emulator = session(Order::Forward);

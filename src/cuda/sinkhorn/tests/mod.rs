@@ -1,4 +1,4 @@
-//! Against `ot` in f64, solved far below the tolerance under test: what is left is the GPU's own error.
+//! Comparison with `ot` in f64, solved far below the tolerance under test, so that only the error of the GPU remains.
 
 mod barrier;
 mod hard;
@@ -14,7 +14,7 @@ use wgpca_emulator::{Order, session};
 enum Weights {
     Uniform,
     Random,
-    /// Every third is 0.
+    /// Every third weight is 0.
     Zeros,
 }
 
@@ -50,7 +50,7 @@ fn relative(found: &[f32], expected: &[f64]) -> f64 {
     (square / expected.iter().map(|v| v * v).sum::<f64>()).sqrt()
 }
 
-/// Values to second order in the tolerance, gradients to six times it, potentials up to the constant that is free.
+/// Compares values to second order in the tolerance, gradients to six times it, and potentials up to the free constant.
 fn check(found: &Divergence<f32>, expected: &Divergence<f64>, tolerance: f64, what: &str) {
     assert_eq!(found.report.status, Status::Converged, "{what}: {:?}", found.report);
     assert!(found.report.marginal_error <= tolerance);
@@ -102,7 +102,7 @@ fn all_sizes_and_dimensions_against_the_cpu() {
         let found = divergence(&device, &x, &y, &settings(epsilon, tolerance)).unwrap();
         let expected = truth(&x64, &y64, epsilon, 1e-9);
         check(&found, &expected, tolerance, &what);
-        // Mixing works: plain steps would take several times as many.
+        // Mixing is effective: plain steps would take several times as many iterations.
         let twin = crate::ot::divergence(&x64, &y64, &settings(epsilon, tolerance)).unwrap().report.iterations;
         assert!(found.report.iterations <= 2 * twin + 10, "{what}: {} iterations, {twin}", found.report.iterations);
         if tolerance <= 1e-5 {
@@ -111,7 +111,7 @@ fn all_sizes_and_dimensions_against_the_cpu() {
     }
 }
 
-/// Small ε and large distances (exponents of many thousands), points that coincide, a cloud in one place.
+/// Small ε and large distances (exponents of many thousands), coinciding points, a cloud of one repeated point.
 #[test]
 fn hard_clouds_against_the_cpu() {
     let _emulator = session(Order::Forward);
@@ -141,7 +141,7 @@ fn hard_clouds_against_the_cpu() {
 /// x, y, ε.
 type Pair = (Points<f32>, Points<f32>, f64);
 
-/// Solves several pairs in one launch: (gradients, what was found, potentials).
+/// Solves several pairs in one launch: (gradients, results, potentials).
 fn together(
     device: &CudaDevice,
     pairs: &[Pair],
@@ -171,7 +171,7 @@ fn together(
     (device.download(&gradient).unwrap(), solver.found().unwrap(), potentials)
 }
 
-/// The same bits in one launch or in several, on few blocks or many, in whatever order threads run.
+/// The results have the same bits in one launch or several, on few blocks or many, in any order of threads.
 #[test]
 fn problems_of_a_launch_do_not_touch_each_other() {
     let emulator = session(Order::Forward);
@@ -193,7 +193,7 @@ fn problems_of_a_launch_do_not_touch_each_other() {
     }
 }
 
-/// Not converged and diverged are said; numbers of a solve that was cut short are those of its plan's exact rows.
+/// A solve reports if it did not converge or diverged; the values of an interrupted solve are those of its plan with exact rows.
 #[test]
 fn reports_are_true() {
     let _emulator = session(Order::Forward);
@@ -212,10 +212,10 @@ fn reports_are_true() {
                 ((0..20).map(entry).sum::<f64>() - 1.0 / 30.0).abs()
             })
             .sum();
-        // Anew from the potentials, whose last digits an exponent of a thousand magnifies.
+        // Recomputed from the potentials, whose last digits an exponent of a thousand magnifies.
         assert!((error / found[0].cross_error - 1.0).abs() < 2e-2, "{error} {found:?}");
     }
-    // Squares beyond the range of f32, which `check` of the settings would refuse.
+    // Squares beyond the range of f32, which the check of the settings would refuse.
     let huge = Points::uniform(&[1e25f32, -1e25, 0.0], 1).unwrap();
     let (_, found, _) =
         together(&device, &[(huge, cloud(8, 4, 1, 0.0, 1.0, Weights::Uniform).0, 1.0)], &settings(1.0, 1e-3), None);
@@ -224,8 +224,8 @@ fn reports_are_true() {
     assert!(refused.unwrap_err().to_string().contains("same space"));
 }
 
-/// Started at its own result a solve ends at once; a recorded solve takes the ε and the points that are there when it
-/// is replayed, and waits for nobody.
+/// A solve started at its own result ends at once. A recorded solve uses the ε and the points that are in memory when it is
+/// replayed, and does not synchronise.
 #[test]
 fn kept_starts_and_recorded_solves() {
     let emulator = session(Order::Forward);
@@ -251,7 +251,7 @@ fn kept_starts_and_recorded_solves() {
     assert!(solver.found().unwrap().iter().all(|f| f.report.iterations <= 2), "{:?}", solver.found());
     let wide: Vec<f64> = cold.iter().map(|&v| f64::from(v)).collect();
     assert!(relative(&device.download(&gradient).unwrap(), &wide) < 6e-4);
-    // Potentials of a far larger ε: β moves by more than the range within which it is kept apart.
+    // Potentials of a far larger ε: β moves by more than the range in which it is kept separate from G.
     let smaller = device.upload(&[2e-2, 1.5e-2]).unwrap();
     let smaller = smaller.as_view();
     let sharp = Clouds { epsilon: &smaller, ..clouds };
@@ -278,7 +278,7 @@ fn kept_starts_and_recorded_solves() {
     solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut()).unwrap();
     assert_eq!((device.download(&gradient).unwrap(), solver.found().unwrap()), replayed);
     assert_ne!(replayed.0, cold);
-    // Without weights as with equal ones.
+    // Without weights, the results equal those with equal weights.
     let (a, b) = (device.upload(&[1.0f32 / 24.0; 48]).unwrap(), device.upload(&[1.0f32 / 17.0; 34]).unwrap());
     let (x, y, epsilon, a, b) = (x.as_view(), y.as_view(), epsilon.as_view(), a.as_view(), b.as_view());
     let clouds = Clouds { size, x: &x, y: &y, weights: Some((&a, &b)), epsilon: &epsilon };

@@ -1,4 +1,4 @@
-//! Both engines with one training: the device gets u, v, eigenvalues and gradients of the divergence from the CPU's step.
+//! Runs one training on both engines: the device gets u, v, eigenvalues and gradients of the divergence from the CPU's step.
 
 use super::*;
 use crate::clouds::shared::{CpuTrainer, Data, Earlier, End, Interval, MeasureBatch, extremes};
@@ -46,21 +46,21 @@ pub(super) struct Both {
     pub update: Update,
 }
 
-/// What the CPU's step gave, on the device.
+/// The results of the CPU's step, on the device.
 pub(super) struct Given {
     pub u: Buffer<f32>,
     pub v: Buffer<f32>,
     pub extremes: Buffer<f64>,
     pub old: Option<(Buffer<f32>, Buffer<f32>)>,
     pub gradients: Buffer<f32>,
-    /// Of the networks.
+    /// Gradient of the networks.
     pub gradient: Buffer<f32>,
     pub numbers: Buffer<f64>,
     pub marks: Buffer<u32>,
 }
 
 impl Given {
-    /// The numbers of another step in the same buffers.
+    /// Copies the numbers of another step into the same buffers.
     pub fn set(&mut self, other: &Given, device: &CudaDevice) {
         let pairs = [
             (&other.u, &mut self.u),
@@ -130,7 +130,7 @@ impl Both {
         }
     }
 
-    /// Times and meeting times of both engines.
+    /// Changes times and meeting times of both engines.
     pub fn set_times(&mut self, change: impl Fn(&mut [f64], &mut [f64; 2])) {
         change(&mut self.state.times, &mut self.state.meeting);
         let times = [&self.state.times[..], &self.state.meeting].concat();
@@ -145,7 +145,7 @@ impl Both {
         wide(&self.device.download(from).unwrap())
     }
 
-    /// The CPU's step as far as its gradient, copied to the device, and the device's draw.
+    /// The CPU's step up to its gradient, copied to the device, and the device's draw.
     pub fn compute(&mut self, step: usize) -> (Given, StepOutcome) {
         let Both { settings, data, state, earlier, stepper, .. } = self;
         stepper.draw(data, settings, 2, step);
@@ -159,7 +159,7 @@ impl Both {
         };
         let (low, high) = extremes(works);
         let slots = &stepper.slots;
-        // The report is by turns that of (z, y), (z, z), (y, y); the value is spread over all three.
+        // The report is in turn that of (z, y), (z, z), (y, y); the value is distributed over all three.
         let visits = slots.len();
         let (mut numbers, mut marks) = (vec![0.0; 6 * visits], vec![0; 6 * visits]);
         for (k, s) in slots.iter().enumerate() {
@@ -184,8 +184,8 @@ impl Both {
         (given, outcome)
     }
 
-    /// One whole step of both engines. Sums are of f64 over the same f32 numbers: they agree to 1e-12, and times with them;
-    /// what is f32 on both sides to 1e-6.
+    /// One whole step of both engines. Sums in f64 over the same f32 numbers agree to 1e-12, and so do times; values in f32 on
+    /// both sides agree to 1e-6.
     pub fn step(&mut self, step: usize, what: &str) -> StepOutcome {
         let (given, outcome) = self.compute(step);
         self.enqueue(&given, true);
@@ -193,7 +193,7 @@ impl Both {
         outcome
     }
 
-    /// The device's part from u and v on.
+    /// The device's part from u and v onwards.
     pub fn enqueue(&mut self, given: &Given, valued: bool) {
         let Both { sampler, terms, progress, update, bar_u, bar_v, into, .. } = self;
         let batch = given.batch(&sampler.index);
@@ -202,7 +202,7 @@ impl Both {
         update.update(progress, terms, (batch.index, batch.extremes), &given.gradient, given.solved(), valued).unwrap();
     }
 
-    /// Takes the CPU's update and compares everything.
+    /// Applies the CPU's update and compares everything.
     pub fn compare(&mut self, step: usize, outcome: &StepOutcome, what: &str) {
         self.compare_terms(outcome, what);
         self.compare_update(step, outcome, what);

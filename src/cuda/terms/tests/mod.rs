@@ -1,4 +1,4 @@
-//! Steps against the CPU, whole and at their odd corners.
+//! Compares steps with the CPU, both typical steps and special cases.
 
 mod both;
 
@@ -10,7 +10,7 @@ use crate::cuda::sinkhorn::DIVERGED;
 use both::{Both, close};
 use wgpca_emulator::{Order, configure};
 
-/// Orders of threads, sizes, earlier components, both forms of O, both updates of times, both schedules, gauge on and off.
+/// Orders of threads, sizes, earlier components, both forms of O, both updates of times, both schedules, with and without gauge.
 #[test]
 fn steps_against_the_cpu() {
     let adam = TimeUpdate::Adam(5e-3);
@@ -51,7 +51,7 @@ fn steps_against_the_cpu() {
     }
 }
 
-/// Times beyond either end and inside, and a meeting time beyond either end or the old one beyond its own.
+/// Times beyond either end and inside, with the new meeting time beyond either end or the old one beyond its own interval.
 #[test]
 fn clipped_times_and_meeting_times() {
     for (k, meeting) in [[0.1, 1e3], [0.1, -1e3], [7.0, 0.0], [-7.0, 0.0]].into_iter().enumerate() {
@@ -72,14 +72,14 @@ fn clipped_times_and_meeting_times() {
     }
 }
 
-/// Every sign of the eigenvalues, and NaN: ends, slopes and clipped times are those of [`Interval`].
+/// Every sign of the eigenvalues, and NaN: ends, slopes and clipped times equal those of [`Interval`].
 #[test]
 fn intervals_of_all_signs() {
     configure(Order::Forward, 1);
     let settings = Settings { batch: 2, measures: 3, margin: 0.01, ..Settings::fast() };
     let mut both = Both::new(settings, 3, 1, 1, 1);
     both.set_times(|times, meeting| {
-        // One beyond either end of the first pair, one on its upper end.
+        // One time beyond either end of the first pair, one at its upper end.
         times.copy_from_slice(&[-2.0, Interval::new(-2.0, 4.0, 0.01).high, 2.0]);
         meeting[1] = 9.0;
     });
@@ -103,7 +103,7 @@ fn intervals_of_all_signs() {
     }
 }
 
-/// Each way in which a step can fail ends the training: nothing moves any more, and the host learns of the step.
+/// Each way in which a step can fail ends the training: the state no longer changes, and the host reads which step failed.
 #[test]
 fn a_step_that_is_not_finite_changes_nothing() {
     configure(Order::Reverse, 2);
@@ -141,7 +141,7 @@ fn a_step_that_is_not_finite_changes_nothing() {
     }
 }
 
-/// The ring keeps the last outcomes if the host reads too late.
+/// If the host reads too late, the ring has the last outcomes.
 #[test]
 fn outcomes_read_late() {
     configure(Order::Forward, 2);
@@ -157,7 +157,7 @@ fn outcomes_read_late() {
     assert!(both.progress.see().unwrap().outcomes.is_empty());
 }
 
-/// Reductions are in a fixed order: the same bits in any order of threads.
+/// Sums have a fixed order: the same bits in any order of threads.
 #[test]
 fn the_same_bits_in_any_order() {
     let run = |order| {
@@ -180,11 +180,11 @@ fn the_same_bits_in_any_order() {
     assert_eq!(forward, run(Order::Random(11)));
 }
 
-/// One recorded launch sequence serves all steps: nothing that changes with the step is an argument of a launch.
+/// One recorded sequence of launches serves all steps: no argument of a launch changes with the step.
 #[test]
 fn a_recorded_step_serves_all() {
     configure(Order::Random(2), 2);
-    // Seven measures, three a step: the recorded draw goes through the end of a round.
+    // Seven measures, three per step: the recorded draw passes the end of a round.
     let settings = Settings { batch: 21, measures: 3, schedule: Schedule::Cosine { warmup: 3 }, ..Settings::fast() };
     let mut both = Both::new(settings, 7, 2, 1, 4);
     let device = both.device.clone();

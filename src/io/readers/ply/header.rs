@@ -2,14 +2,14 @@
 
 use crate::io::readers::cloud::{Fault, quote};
 
-/// How the data are written.
+/// The encoding of the data.
 #[derive(Clone, Copy)]
 pub(crate) enum Encoding {
     Ascii,
     Binary { big: bool },
 }
 
-/// A type of numbers.
+/// The type of a number.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     I8,
@@ -22,26 +22,26 @@ pub(crate) enum Kind {
     F64,
 }
 
-/// A value, or a list of values, that each entry of an element has.
+/// A number, or a list of numbers, that each entry of an element has.
 pub(crate) struct Property {
     pub name: String,
     pub kind: Kind,
-    /// Type of the length, if it is a list.
+    /// Type of the length if the property is a list.
     pub length: Option<Kind>,
 }
 
-/// A kind of entries: vertices, faces, others.
+/// A kind of entry: vertices, faces, others.
 pub(crate) struct Element {
     pub name: String,
     pub count: usize,
     pub properties: Vec<Property>,
 }
 
-/// What the header says, and the data that follow it.
+/// The content of the header, and the data after it.
 pub(crate) struct Header<'a> {
     pub encoding: Encoding,
     pub elements: Vec<Element>,
-    /// End of a line.
+    /// The byte that ends a line.
     pub newline: u8,
     /// Number of the last line.
     pub line: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Header<'a> {
 }
 
 impl Element {
-    /// The column of the first of some names, as a list or as a number.
+    /// Index of the first property with one of these names, as a list or as a number.
     pub fn find(&self, names: &[&str], list: bool) -> Option<usize> {
         let position = |name: &&str| self.properties.iter().position(|p| p.name == *name && p.length.is_some() == list);
         names.iter().find_map(position)
@@ -57,7 +57,7 @@ impl Element {
 }
 
 impl Kind {
-    /// From either spelling of its name.
+    /// Parses either spelling of the type.
     fn parse(name: &str) -> Result<Self, String> {
         Ok(match name {
             "char" | "int8" => Kind::I8,
@@ -72,7 +72,7 @@ impl Kind {
         })
     }
 
-    /// The number at the front of some bytes, and what follows it.
+    /// Splits off the number at the start of the bytes.
     pub fn take(self, bytes: &[u8], big: bool) -> Option<(f64, &[u8])> {
         fn number<const N: usize>(bytes: &[u8], big: bool, f: impl Fn([u8; N]) -> f64) -> Option<(f64, &[u8])> {
             let (&first, rest) = bytes.split_first_chunk()?;
@@ -95,7 +95,7 @@ impl Kind {
     }
 }
 
-/// A line and what follows it.
+/// Splits off the first line.
 pub(crate) fn cut(bytes: &[u8], newline: u8) -> (&[u8], &[u8]) {
     match bytes.iter().position(|&b| b == newline) {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),
@@ -103,7 +103,7 @@ pub(crate) fn cut(bytes: &[u8], newline: u8) -> (&[u8], &[u8]) {
     }
 }
 
-/// Reads the header, whose length is found by its last line and by nothing else.
+/// Reads the header. Only its last line marks where it ends.
 pub(crate) fn read(bytes: &[u8]) -> Result<Header<'_>, Fault> {
     let newline = match bytes {
         [b'p', b'l', b'y', b'\r', after, ..] if *after != b'\n' => b'\r',

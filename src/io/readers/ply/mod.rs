@@ -1,7 +1,7 @@
 //! Polygon files (`.ply`), ASCII and binary of either byte order.
 //!
-//! Every element of the file is read through, so that what is not needed is skipped by its type and a header that does
-//! not fit its data is found out. What follows the vertices and is not needed cannot spoil them.
+//! All elements of the file are read. What is not needed is skipped by its type, so that a header that does not match its data is
+//! detected. A fault after the vertices, in data that are not needed, is only a warning.
 
 mod header;
 
@@ -17,19 +17,19 @@ use header::{Element, Encoding, Header, Kind};
 /// One entry of an element.
 #[derive(Default)]
 struct Row {
-    /// One value a property; lists leave NaN.
+    /// One value per property; NaN for lists.
     scalars: Vec<f64>,
-    /// The values of the list that is wanted.
+    /// The values of the wanted list.
     list: Vec<f64>,
 }
 
-/// What is left of the file.
+/// The data not read yet.
 enum Body<'a> {
     Text(Tokens<'a>),
     Binary { rest: &'a [u8], big: bool },
 }
 
-/// The vertices, or points on the faces.
+/// The vertices, or points drawn from the faces.
 pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault> {
     let Header { encoding, elements, newline, line, rest } = header::read(bytes)?;
     let text = text_of(rest, newline);
@@ -99,14 +99,14 @@ fn text_of(rest: &[u8], newline: u8) -> Cow<'_, str> {
     if newline == b'\r' { text.replace('\r', "\n").into() } else { text }
 }
 
-/// Something wrong after the vertices.
+/// A fault after the vertices.
 struct After {
     fault: Fault,
-    /// The header does not fit, and the vertices may be wrong too.
+    /// The header does not match the data, so the vertices are possibly wrong too.
     fatal: bool,
 }
 
-/// The columns asked for, else those of x, y and, if there is one, z.
+/// The requested columns, otherwise those of x, y and, if it exists, z.
 fn coordinates(vertex: &Element, weight: Option<usize>, options: &ReadOptions) -> Result<Vec<usize>, Fault> {
     if let Some(wanted) = &options.columns {
         let names: Vec<&str> = vertex.properties.iter().map(|p| &p.name[..]).collect();
@@ -134,7 +134,7 @@ fn coordinates(vertex: &Element, weight: Option<usize>, options: &ReadOptions) -
     Ok(columns)
 }
 
-/// The column of the weights: the one asked for, else one of a usual name.
+/// The column of the weights: the requested one, otherwise one with a usual name.
 fn find_weight(vertex: &Element, options: &ReadOptions) -> Result<Option<usize>, Fault> {
     let names = || vertex.properties.iter().map(|p| &p.name[..]).collect::<Vec<_>>();
     let Some(name) = &options.weight_column else {
@@ -165,7 +165,7 @@ fn find_weight(vertex: &Element, options: &ReadOptions) -> Result<Option<usize>,
 }
 
 impl Body<'_> {
-    /// Reads an element that is not the vertices, for the triangles of a list of corners.
+    /// Reads an element other than the vertices, and returns triangles if it is a list of corners.
     fn element(
         &mut self,
         element: &Element,
@@ -186,7 +186,7 @@ impl Body<'_> {
         Ok(())
     }
 
-    /// Reads what follows the vertices, to the end of the file.
+    /// Reads the data after the vertices to the end of the file.
     fn following(
         &mut self,
         elements: &[Element],
@@ -217,7 +217,7 @@ impl Body<'_> {
         }
     }
 
-    /// Reads one entry of an element. False if it does not begin and end with a line of a text.
+    /// Reads one entry of an element. False if a text entry does not begin and end with a line.
     fn row(&mut self, element: &Element, wanted: Option<usize>, row: &mut Row) -> Result<bool, String> {
         match self {
             Body::Text(tokens) => {
@@ -245,7 +245,7 @@ impl Body<'_> {
         }
     }
 
-    /// Something wrong with an entry.
+    /// A fault in an entry.
     fn fault(&self, element: &Element, k: usize, problem: String) -> Fault {
         let place = match self {
             Body::Text(tokens) => format!("line {} ({} {k})", tokens.line, element.name),
