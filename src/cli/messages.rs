@@ -126,17 +126,17 @@ mod tests {
     /// The commands that can print the messages of a source file of the command line.
     fn speakers(file: &str) -> &'static [&'static str] {
         match file {
-            "fit.rs" | "resume.rs" => &["fit"],
+            "fit.rs" | "resume.rs" | "settings.rs" => &["fit"],
             "gaussian.rs" => &["gaussian"],
             "transform.rs" => &["transform"],
-            "sample.rs" => &["sample"],
             "evaluate.rs" => &["evaluate"],
-            "info.rs" | "devices.rs" => &["info"],
+            "info.rs" => &["info"],
             "sinkhorn.rs" => &["sinkhorn"],
             "bures.rs" => &["bures"],
             "device.rs" => &["fit", "transform", "evaluate", "sinkhorn"],
             // Covariances or clouds of a command that accepts both.
-            "mod.rs" => &["gaussian", "transform", "evaluate"],
+            "inputs.rs" => &["gaussian", "transform", "evaluate"],
+            "model.rs" => &["transform", "evaluate"],
             // Any command can print it.
             _ => &["fit", "gaussian", "transform", "sample", "evaluate", "info", "sinkhorn", "bures"],
         }
