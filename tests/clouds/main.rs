@@ -8,6 +8,8 @@ mod invariances;
 mod networks;
 mod planted;
 #[cfg(feature = "io")]
+mod readme;
+#[cfg(feature = "io")]
 mod shapes;
 #[cfg(feature = "io")]
 mod shares;
