@@ -5,7 +5,7 @@
 use wgpca::Pool;
 use wgpca::clouds::{Settings, fit};
 
-pub fn main() -> wgpca::Result<()> {
+pub(crate) fn main() -> wgpca::Result<()> {
     let measures = wgpca::io::read_measures(&["data/chairs"], &Default::default())?;
     let settings = Settings { components: 2, ..Settings::fast() };
     let model = fit::<f32>(&measures, &settings, &Pool::new(0)?)?;

@@ -5,7 +5,7 @@
 use wgpca::gaussian::{Gaussians, Settings, fit};
 use wgpca::{OutsideInterval, Pool};
 
-pub fn main() -> wgpca::Result<()> {
+pub(crate) fn main() -> wgpca::Result<()> {
     // Ellipses, row-major 2 × 2: one turns while it grows.
     let ellipse = |s: f64| [1.0 + s, 0.3 * s, 0.3 * s, 1.0 + s * s];
     let set = Gaussians::new((0..8).flat_map(|i| ellipse(0.5 * i as f64)).collect(), 2)?;

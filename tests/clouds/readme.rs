@@ -15,7 +15,7 @@ fn the_examples_of_the_readme_run() {
     for (block, name) in blocks.into_iter().zip(["chairs", "ellipses"]) {
         let example = std::fs::read_to_string(root.join("examples").join(name).with_extension("rs")).unwrap();
         assert!(
-            example.replace("pub fn main", "fn main").ends_with(block),
+            example.replace("pub(crate) fn main", "fn main").ends_with(block),
             "the README shows another examples/{name}.rs"
         );
     }
