@@ -116,6 +116,17 @@ pub struct Evaluation {
     pub unconverged: usize,
 }
 
+/// An empty vector with memory for n points of d coordinates.
+pub(crate) fn room_for<T>(n: usize, d: usize) -> Result<Vec<T>> {
+    let mut out = vec![];
+    match n.checked_mul(d).map(|size| out.try_reserve_exact(size)) {
+        Some(Ok(())) => Ok(out),
+        _ => {
+            Err(Error::parameter("points", format!("there is no memory for {n} points of {d} coordinates; give fewer")))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +144,14 @@ mod tests {
         assert_eq!((resolve(error, 2.0, (0.0, 1.0)), resolve(clamp, 2.0, (0.0, 1.0))), (None, Some(1.0)));
         assert_eq!((resolve(error, -1.0, (0.0, 1.0)), resolve(clamp, -1.0, (0.0, 1.0))), (None, Some(0.0)));
         assert_eq!(resolve(clamp, -infinite, (0.0, 1.0)), Some(0.0));
+    }
+
+    #[test]
+    fn more_points_than_memory_are_an_error() {
+        assert_eq!(room_for::<f64>(3, 2).unwrap().capacity(), 6);
+        for n in [usize::MAX, usize::MAX / 2, usize::MAX / 16] {
+            assert!(matches!(room_for::<f64>(n, 2), Err(Error::Parameter { name: "points", .. })), "{n}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::settings::{Preset, Settings};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::Sinkhorn;
-use crate::results::{OutsideInterval, numbered};
+use crate::results::{OutsideInterval, numbered, room_for};
 use crate::rng::StreamId;
 use crate::simd::real::{Real, cast, widen};
 use rand::RngExt;
@@ -105,7 +105,8 @@ impl<T: Real> Model<T> {
         outside: OutsideInterval,
         rng: &mut impl rand::Rng,
     ) -> Result<Vec<f64>> {
-        let x: Vec<T> = (0..n * self.dim()).map(|_| T::from_f64(rng.sample(StandardNormal))).collect();
+        let mut x: Vec<T> = room_for(n, self.dim())?;
+        x.extend((0..n * self.dim()).map(|_| T::from_f64(rng.sample(StandardNormal))));
         self.points(component, time, outside, &x)
     }
 
@@ -183,5 +184,29 @@ impl<T: Real> Model<T> {
             preset: self.preset,
             seed: self.seed,
         }
+    }
+}
+
+#[cfg(all(test, feature = "io"))]
+mod tests {
+    use super::*;
+    use crate::clouds::geodesic::samples::reference;
+
+    /// Points of a model of format 1.0, as the version that wrote it printed them for the same samples of ρ.
+    #[test]
+    fn points_of_a_model_of_format_1_0() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clouds/format_1_0/clouds.safetensors");
+        let model = Model::<f32>::load(file).unwrap();
+        let x: Vec<f32> = reference(0, StreamId::Caller([0; 3]), 3, 2);
+        let expected = [
+            2.659469156140721,
+            2.2169458624097116,
+            1.0953366489112137,
+            0.8721796950041691,
+            2.6770665659983766,
+            0.685325960684155,
+        ];
+        let found = model.points(1, 0.1, OutsideInterval::Error, &x).unwrap();
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{found:?}");
     }
 }

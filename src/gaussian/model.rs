@@ -10,7 +10,7 @@ use super::project::projections::project_all;
 use super::settings::Settings;
 use crate::error::{Error, Result};
 use crate::linalg::{add, dot, factor, gram, norm};
-use crate::results::{Evaluation, OutsideInterval, Projection, Share, numbered};
+use crate::results::{Evaluation, OutsideInterval, Projection, Share, numbered, room_for};
 use crate::status::Status;
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -217,7 +217,8 @@ impl Model {
     ) -> Result<Vec<f64>> {
         let (mean, lift) = self.at(component, time, outside)?;
         let d = self.dim;
-        let z: Vec<f64> = (0..n * d).map(|_| rng.sample(StandardNormal)).collect();
+        let mut z: Vec<f64> = room_for(n, d)?;
+        z.extend((0..n * d).map(|_| -> f64 { rng.sample(StandardNormal) }));
         let point = |z: &[f64]| (0..d).map(|i| mean[i] + dot(&lift[i * d..(i + 1) * d], z)).collect::<Vec<_>>();
         Ok(z.chunks_exact(d).flat_map(point).collect())
     }
