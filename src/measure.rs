@@ -1,6 +1,7 @@
 //! A probability measure given as weighted points: the input of a fit.
 
 use crate::error::{Error, Result};
+use crate::simd::real::{Real, widen};
 
 /// A discrete probability measure `Σ_j w_j δ_{y_j}` on `R^d`. It is checked at construction: at least one point,
 /// finite coordinates, and non-negative weights that sum to 1.
@@ -42,6 +43,21 @@ impl Measure {
         let n = check_points(&name, &points, dim)?;
         normalise_weights(&name, n, &mut weights)?;
         Ok(Measure { name, points, weights, dim })
+    }
+
+    /// A measure with equal weights on a copy of `points`, row-major `n × dim`, in f32 or f64.
+    ///
+    /// # Errors
+    /// As [`Measure::uniform`].
+    ///
+    /// # Example
+    /// ```
+    /// let cloud = wgpca::Measure::from_slice("cloud", &[0.5f32, 0.0, 1.0, 2.0], 2)?;
+    /// assert_eq!((cloud.len(), cloud.points()), (2, &[0.5, 0.0, 1.0, 2.0][..]));
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn from_slice<T: Real>(name: impl Into<String>, points: &[T], dim: usize) -> Result<Self> {
+        Measure::uniform(name, widen(points), dim)
     }
 
     /// The name of the measure in tables, pictures and messages.

@@ -123,21 +123,3 @@ impl<T: crate::simd::real::Real> FitProgress<T> {
         (!sound).then_some("its arrays do not fit its settings")
     }
 }
-
-/// FNV-1a hash over names, points and weights.
-#[cfg(feature = "io")]
-pub(crate) fn fingerprint(measures: &[crate::measure::Measure]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let mut add = |bytes: &[u8]| {
-        for &b in bytes {
-            hash = (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    };
-    for m in measures {
-        add(m.name().as_bytes());
-        add(&[0xff]);
-        add(&(m.dim() as u64).to_le_bytes());
-        m.points().iter().chain(m.weights()).for_each(|v| add(&v.to_bits().to_le_bytes()));
-    }
-    hash
-}

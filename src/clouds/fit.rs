@@ -5,10 +5,10 @@
 use super::checkpoint::{Counts, FinishedStart, FitProgress, Snapshot, Training};
 use super::component::Component;
 use super::data::dataset::Data;
+use super::data::reading::{self, Reading};
 use super::finish::finish;
 use super::model::Model;
 use super::project::evaluate::Evaluator;
-use super::project::outliers::outlier;
 use super::settings::{Keep, Settings, Start};
 use super::start::tangent::{barycentre, start};
 use super::train::batch::Earlier;
@@ -73,7 +73,7 @@ pub enum Event {
 pub struct Fit<T: Real> {
     settings: Settings,
     names: Vec<String>,
-    #[cfg(feature = "io")]
+    #[cfg_attr(not(feature = "io"), expect(dead_code))]
     fingerprint: u64,
     data: Data<T>,
     position: FitProgress<T>,
@@ -106,24 +106,59 @@ impl<T: Real> std::fmt::Debug for Fit<T> {
 }
 
 impl<T: Real> Fit<T> {
-    /// Creates a fit after checking the settings and the measures.
+    /// Creates a fit after checking the settings and the measures. The fit keeps the points of the measures in precision
+    /// `T`, but not the measures.
     ///
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) if a setting is out of range, if fewer than two measures have a
     /// positive weight, or if there are not fewer components than measures. [`Error::Points`](crate::Error::Points) if
     /// the dimensions of the measures differ or a coordinate is beyond the range of `T`.
     pub fn new(measures: &[Measure], settings: &Settings) -> Result<Self> {
+        Self::streamed(measures.len(), |i| Ok(Cow::Borrowed(&measures[i])), settings)
+    }
+
+    /// [`Fit::new`] for measures that are not in memory as [`Measure`]s: in arrays of another type, or in files.
+    /// `measure(i)` returns measure i of `0..count`. It is called twice for each measure of positive weight, at first
+    /// for all, in the order of their indices, and then again. At most as many measures as there are threads are held
+    /// at a time.
+    ///
+    /// For n measures of p different points of equal weight in R^d, the fit keeps `n p d` numbers of type `T`; for
+    /// points of unequal weights, 8 bytes and one number of type `T` more per point. Besides these it holds what a step
+    /// needs, [`Settings::evaluation_points`] points of each measure while it trains, and
+    /// [`Settings::projection_points`] points of each measure while it finishes a component, or all points if there
+    /// are fewer.
+    ///
+    /// # Errors
+    /// As [`Fit::new`]; the errors of `measure`; [`Error::Points`](crate::Error::Points) if the second call returns
+    /// other points than the first.
+    ///
+    /// # Example
+    /// ```
+    /// use std::borrow::Cow;
+    /// use wgpca::Measure;
+    /// use wgpca::clouds::{Fit, Settings};
+    /// // Three clouds of 100 points in R^2, one after the other.
+    /// let array: Vec<f32> = (0..600).map(|k| ((k * k) % 97) as f32 + (k / 200) as f32).collect();
+    /// let cloud = |i: usize| Measure::from_slice(format!("cloud {i}"), &array[200 * i..200 * (i + 1)], 2);
+    /// let fit = Fit::<f32>::streamed(3, |i| cloud(i).map(Cow::Owned), &Settings::fast())?;
+    /// assert!(fit.warnings().is_empty());
+    /// # Ok::<(), wgpca::Error>(())
+    /// ```
+    pub fn streamed<'a>(
+        count: usize,
+        measure: impl FnMut(usize) -> Result<Cow<'a, Measure>>,
+        settings: &Settings,
+    ) -> Result<Self> {
         settings.validate()?;
-        let (measures, weights) = weighted(measures, &settings.measure_weights)?;
-        let measures = &*measures;
-        let data = Data::new(measures, &weights, settings.normalise)?;
+        let Reading { data, names, warnings, fingerprint } =
+            reading::read(count, measure, &settings.measure_weights, settings.normalise)?;
         let (squared, unit) = (2.0 * data.variance, data.frame.scale.powi(2));
         let epsilon = match settings.sinkhorn.epsilon {
             Epsilon::Fixed(value) => value / unit,
             Epsilon::Auto { scale } => scale * squared,
         };
         Epsilon::check::<T>(epsilon, squared, unit)?;
-        let most = measures.len() - 1;
+        let most = names.len() - 1;
         if settings.components > most {
             let problem = format!(
                 "they are {}, but {} measures differ in {most} ways at most; give at most {most}",
@@ -133,11 +168,10 @@ impl<T: Real> Fit<T> {
             return Err(Error::parameter("components", problem));
         }
         Ok(Fit {
-            warnings: outlier(measures, &weights).into_iter().collect(),
             settings: settings.clone(),
-            #[cfg(feature = "io")]
-            fingerprint: super::checkpoint::fingerprint(measures),
-            names: measures.iter().map(|m| m.name().to_string()).collect(),
+            names,
+            warnings,
+            fingerprint,
             position: FitProgress { components: vec![], trained: vec![], training: None, baseline: None },
             barycentre: None,
             earlier: vec![],
@@ -424,30 +458,6 @@ impl<T: Real> Fit<T> {
             speed: outcome.speed * scale,
             ..outcome
         }
-    }
-}
-
-/// The measures of positive weight and their weights. Without weights, all measures with weight 1.
-fn weighted<'a>(measures: &'a [Measure], weights: &[f64]) -> Result<(Cow<'a, [Measure]>, Vec<f64>)> {
-    if weights.is_empty() {
-        return Ok((measures.into(), vec![1.0; measures.len()]));
-    }
-    if weights.len() != measures.len() {
-        let problem = format!("{} weights for {} measures; give one a measure", weights.len(), measures.len());
-        return Err(Error::parameter("measure weights", problem));
-    }
-    if !weights.iter().sum::<f64>().is_finite() {
-        return Err(Error::parameter(
-            "measure weights",
-            "their sum leaves the range of f64; divide them by a common factor",
-        ));
-    }
-    let kept = || weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
-    let positive: Vec<f64> = kept().map(|(_, &w)| w).collect();
-    match positive.len() {
-        n if n == weights.len() => Ok((measures.into(), positive)),
-        0 | 1 => Err(Error::parameter("measure weights", "fewer than two are above 0; a component needs at least two")),
-        _ => Ok((kept().map(|(i, _)| measures[i].clone()).collect(), positive)),
     }
 }
 

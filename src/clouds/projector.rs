@@ -5,12 +5,14 @@ use super::project::explained::{BaselineChoice, Projected};
 use super::project::time_errors::TimeError;
 use super::project::time_search::ProjectedTime;
 use crate::cancel::Cancel;
-use crate::clouds::data::dataset::{epsilon, same_dimension};
-use crate::clouds::data::source::{Source, canonical};
+use crate::clouds::data::canonical::{Summary, canonical};
+use crate::clouds::data::dataset::{epsilon, other_dimension};
+use crate::clouds::data::source::{Source, stream_keys};
 use crate::clouds::model::Model;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::ot::{self, DivergenceBackend, Points};
+use crate::pool::map;
 use crate::results::{Evaluation, Projection};
 use crate::simd::real::Real;
 use crate::status::Status;
@@ -199,17 +201,19 @@ fn sources<T: Real>(model: &Model<T>, measures: &[Measure]) -> Result<Vec<Source
     let Some(first) = measures.first() else {
         return Err(Error::parameter("measures", "there are none"));
     };
-    same_dimension(measures)?;
+    if let Some(other) = measures.iter().find(|m| m.dim() != first.dim()) {
+        return Err(other_dimension(other, first.name(), first.dim()));
+    }
     if first.dim() != model.dim() {
         let problem =
             format!("its points have {} coordinates, the model lives in {} dimensions", first.dim(), model.dim());
         return Err(Error::points(first.name(), problem));
     }
-    let canonical: Vec<Measure> = measures.iter().map(canonical).collect();
-    let sources = Source::all(&canonical.iter().collect::<Vec<_>>(), &model.frame);
-    let sources: Vec<Source<T>> = sources.into_iter().zip(measures).map(|(s, m)| s.given_as(m)).collect();
+    let summaries = map(measures, |_, m| Summary::new(&canonical(m)));
+    let keys = stream_keys(summaries.iter());
+    let sources: Vec<Source<T>> = map(measures, |i, m| Source::new(m, &canonical(m), &model.frame, keys[i]));
     for (source, measure) in sources.iter().zip(measures) {
-        if !source.points.coords().iter().all(|v| v.is_finite()) {
+        if !source.coords().iter().all(|v| v.is_finite()) {
             let problem = format!("a coordinate is beyond the range of {} in the model's frame", T::NAME);
             return Err(Error::points(measure.name(), problem));
         }

@@ -69,6 +69,16 @@ impl<T: Real> Points<T> {
         self.dim
     }
 
+    /// Coordinates and weights.
+    pub(crate) fn into_parts(self) -> (Vec<T>, Vec<T>) {
+        (self.coords, self.weights)
+    }
+
+    /// A cloud of checked coordinates and normalised weights.
+    pub(crate) fn from_parts(coords: Vec<T>, weights: Vec<T>, dim: usize) -> Self {
+        Points { coords, weights, dim }
+    }
+
     /// A buffer of `n` points of equal weight.
     pub(crate) fn buffer(n: usize, dim: usize) -> Self {
         Points { coords: vec![T::ZERO; n * dim], weights: vec![T::from_f64(1.0 / n as f64); n], dim }
@@ -106,7 +116,8 @@ impl<T: Real> Points<T> {
     /// The points of some rows, with their weights not normalised.
     pub(crate) fn rows(&self, rows: &[u32]) -> Self {
         let row = |&i: &u32| &self.coords[i as usize * self.dim..(i as usize + 1) * self.dim];
-        let coords = rows.iter().flat_map(row).copied().collect();
+        let mut coords = Vec::with_capacity(rows.len() * self.dim);
+        rows.iter().for_each(|i| coords.extend_from_slice(row(i)));
         Points { coords, weights: rows.iter().map(|&i| self.weights[i as usize]).collect(), dim: self.dim }
     }
 

@@ -1,143 +1,155 @@
-//! One measure in an order that does not depend on the user's, and random draws from it.
+//! One measure of a fit in the precision of its solves, and random draws from it.
 
+use super::canonical::Summary;
 use super::frame::Frame;
 use crate::measure::Measure;
 use crate::ot::{Points, spatial_order};
 use crate::rng::Stream;
-use crate::simd::real::Real;
-use std::cmp::Ordering;
+use crate::simd::real::{Real, cast};
 use std::collections::HashMap;
-
-/// Lexicographic order of lists of numbers.
-pub(crate) fn compare(a: &[f64], b: &[f64]) -> Ordering {
-    a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne()).unwrap_or(a.len().cmp(&b.len()))
-}
-
-/// The same measure with sorted points. Equal points are merged, and points of weight 0 are removed.
-pub(crate) fn canonical(measure: &Measure) -> Measure {
-    let d = measure.dim();
-    // Adding 0 turns −0 into 0, because both are the same point.
-    let points: Vec<f64> = measure.points().iter().map(|v| v + 0.0).collect();
-    let row = |i: usize| &points[i * d..(i + 1) * d];
-    let mut order: Vec<usize> = (0..measure.len()).filter(|&i| measure.weights()[i] > 0.0).collect();
-    order.sort_by(|&i, &j| compare(row(i), row(j)).then(measure.weights()[i].total_cmp(&measure.weights()[j])));
-    let (mut sorted, mut weights) = (Vec::with_capacity(points.len()), Vec::<f64>::new());
-    for i in order {
-        if let Some(last) = weights.last_mut().filter(|_| sorted[sorted.len() - d..] == *row(i)) {
-            *last += measure.weights()[i];
-        } else {
-            sorted.extend_from_slice(row(i));
-            weights.push(measure.weights()[i]);
-        }
-    }
-    Measure::weighted(measure.name(), sorted, d, weights).unwrap_or_else(|_| measure.clone())
-}
 
 /// Increment of the key from one copy of a measure to the next (2³² over the golden ratio).
 const COPY_KEY: u32 = 0x9E37_79B9;
-/// Coordinates are quantised to standard deviations over this number, weights to the largest weight over this number.
-/// The quantisation makes the draws independent of a shift or scaling of the measure.
-const CONTENT_STEPS: f64 = 1024.0;
-
-/// Hash of the points, as distances from the mean in standard deviations, and of the weights.
-fn content_key(measure: &Measure) -> u32 {
-    let (d, n) = (measure.dim(), measure.len() as f64);
-    let rows = || measure.points().chunks_exact(d);
-    let mut mean = vec![0.0; d];
-    rows().for_each(|row| mean.iter_mut().zip(row).for_each(|(m, x)| *m += x / n));
-    let square = |row: &[f64]| row.iter().zip(&mean).map(|(x, m)| (x - m) * (x - m)).sum::<f64>();
-    let deviation = (rows().map(square).sum::<f64>() / n).sqrt();
-    let largest = measure.weights().iter().fold(0.0, |a: f64, &w| a.max(w));
-    let mut hash = (d as u64) << 32 | measure.len() as u64;
-    let mut add = |value: f64, unit: f64| {
-        // 0/0, for a cloud of zero spread, is converted to 0.
-        let steps = (value / unit * CONTENT_STEPS).round() as i64;
-        hash = (hash.rotate_left(5) ^ steps as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+/// The keys of the random streams of all measures, in the order of the measures. Equal measures get different keys.
+pub(crate) fn stream_keys<'a>(summaries: impl Iterator<Item = &'a Summary>) -> Vec<u32> {
+    let mut seen: HashMap<u32, u32> = HashMap::new();
+    let key = |summary: &Summary| {
+        let before = seen.entry(summary.key).or_insert(0);
+        let copy = *before;
+        *before += 1;
+        summary.key.wrapping_add(copy.wrapping_mul(COPY_KEY))
     };
-    for (row, &weight) in rows().zip(measure.weights()) {
-        row.iter().zip(&mean).for_each(|(x, m)| add(x - m, deviation));
-        add(weight, largest);
-    }
-    (hash ^ hash >> 32) as u32
+    summaries.map(key).collect()
 }
 
-/// One measure prepared for drawing.
+/// One measure prepared for drawing. A measure of p different points of equal weight needs `p d` numbers of type `T`.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<T> {
     /// Distinct points (equal ones are merged), ordered so that neighbours in the list are neighbours in space.
-    pub points: Points<T>,
-    pub cumulative: Vec<f64>,
+    coords: Vec<T>,
+    dim: usize,
+    weights: Weights<T>,
     /// Index of the random streams of this measure. It is a hash of the content, so that adding or removing other
     /// measures does not change the draws.
     pub key: u32,
-    /// Row indices of `points`, each as often as the point was given, if all given points have equal weights. The
-    /// measure is then regarded as a sample of a law. Empty if the weights are unequal: the measure is then regarded as
-    /// the law itself.
-    given: Vec<u32>,
+}
+
+/// Weights of the distinct points of a measure.
+#[derive(Clone, Debug)]
+enum Weights<T> {
+    /// Equal weights: the measure is regarded as a sample of a law.
+    Equal,
+    /// Other weights.
+    Given {
+        weights: Vec<T>,
+        cumulative: Vec<f64>,
+        /// Indices of points, each as often as the point was given, if all given points have equal weights. The
+        /// measure is then regarded as a sample of a law. Empty if the weights are unequal: the measure is then
+        /// regarded as the law itself.
+        rows: Vec<u32>,
+    },
 }
 
 impl<T: Real> Source<T> {
-    /// Sources of canonical measures in a frame. Equal measures get different keys.
-    pub fn all(measures: &[&Measure], frame: &Frame) -> Vec<Self> {
-        let mut sources: Vec<Self> = measures.iter().map(|m| Source::new(m, frame)).collect();
-        let mut seen: HashMap<u32, u32> = HashMap::new();
-        for source in &mut sources {
-            let before = seen.entry(source.key).or_insert(0);
-            let copy = *before;
-            *before += 1;
-            source.key = source.key.wrapping_add(copy.wrapping_mul(COPY_KEY));
-        }
-        sources
-    }
-
-    /// Source of a canonical measure in a frame.
-    pub fn new(measure: &Measure, frame: &Frame) -> Self {
-        let points = Points::normalised(measure, &frame.centre, frame.scale);
+    /// Source of a measure in a frame. `canonical` is its canonical form.
+    pub fn new(measure: &Measure, canonical: &Measure, frame: &Frame, key: u32) -> Self {
+        let points = Points::<T>::normalised(canonical, &frame.centre, frame.scale);
         let order = spatial_order(points.coords(), points.dim());
-        let mut sum = 0.0;
-        let cumulative = order.iter().map(|&i| {
-            sum += measure.weights()[i as usize];
-            sum
-        });
-        Source {
-            cumulative: cumulative.collect(),
-            key: content_key(measure),
-            given: vec![],
-            points: points.rows(&order),
+        let weight = |&i: &u32| canonical.weights()[i as usize];
+        let rows = multiplicities(measure, order.iter().map(weight));
+        // One point is a law, with the same weight in both forms.
+        let weights = if rows.len() == order.len() || order.len() == 1 {
+            Weights::Equal
+        } else {
+            let mut sum = 0.0;
+            let cumulative = order.iter().map(|i| {
+                sum += weight(i);
+                sum
+            });
+            Weights::Given {
+                cumulative: cumulative.collect(),
+                weights: cast(&order.iter().map(weight).collect::<Vec<_>>()),
+                rows,
+            }
+        };
+        let (coords, _) = points.rows(&order).into_parts();
+        Source { coords, dim: canonical.dim(), weights, key }
+    }
+
+    /// Number of distinct points.
+    pub fn len(&self) -> usize {
+        self.coords.len() / self.dim
+    }
+
+    /// Coordinates of the distinct points.
+    pub fn coords(&self) -> &[T] {
+        &self.coords
+    }
+
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// A copy of the distinct points with their weights.
+    pub fn points(&self) -> Points<T> {
+        let equal = || vec![T::from_f64(1.0 / self.len() as f64); self.len()];
+        let weights = match &self.weights {
+            Weights::Equal => equal(),
+            Weights::Given { weights, .. } => weights.clone(),
+        };
+        Points::from_parts(self.coords.clone(), weights, self.dim)
+    }
+
+    /// Sum of the weights of the first points, up to and including each.
+    #[cfg(any(test, feature = "cuda"))]
+    pub fn cumulative(&self) -> Vec<f64> {
+        let n = self.len() as f64;
+        match &self.weights {
+            Weights::Equal => (1..=self.len()).map(|k| k as f64 / n).collect(),
+            Weights::Given { cumulative, .. } => cumulative.clone(),
         }
     }
 
-    /// Sets the multiplicities of the points as they were given, before equal points were merged. A point that occurs
-    /// twice must not turn a sample into a weighted measure. The multiplicities are divided by their greatest common
-    /// divisor.
-    pub fn given_as(mut self, measure: &Measure) -> Self {
-        let positive = || measure.weights().iter().filter(|w| **w > 0.0);
-        let first = positive().next().copied().unwrap_or(1.0);
-        if positive().all(|w| (w / first - 1.0).abs() < 1e-12) {
-            let (n, mut before) = (positive().count() as f64, 0.0);
-            let counts = self.cumulative.iter().map(|&c| {
-                let count = (n * (c - before)).round() as usize;
-                before = c;
-                count.max(1)
-            });
-            let counts: Vec<usize> = counts.collect();
-            let divisor = counts.iter().fold(0, |a, &b| common_divisor(a, b)).max(1);
-            let rows = counts.iter().enumerate().flat_map(|(i, &k)| std::iter::repeat_n(i as u32, k / divisor));
-            self.given = rows.collect();
+    /// Total weight: 1 up to rounding.
+    fn total(&self) -> f64 {
+        match &self.weights {
+            Weights::Equal => 1.0,
+            Weights::Given { cumulative, .. } => cumulative.last().copied().unwrap_or(0.0),
         }
-        self
+    }
+
+    /// The first point, from index `from`, whose cumulative weight exceeds `target`.
+    fn point_at(&self, target: f64, from: usize) -> usize {
+        let last = self.len() - 1;
+        match &self.weights {
+            Weights::Equal => {
+                let n = self.len() as f64;
+                let mut i = ((target * n) as usize).min(last);
+                // The product is rounded; the cumulative weight is (i + 1)/n, as `cumulative` has it.
+                while i > 0 && i as f64 / n > target {
+                    i -= 1;
+                }
+                while i < last && (i + 1) as f64 / n <= target {
+                    i += 1;
+                }
+                i
+            }
+            Weights::Given { cumulative, .. } => {
+                (from + cumulative[from..].partition_point(|&c| c <= target)).min(last)
+            }
+        }
     }
 
     fn row(&self, i: usize) -> &[T] {
-        let d = self.points.dim();
-        &self.points.coords()[i * d..(i + 1) * d]
+        &self.coords[i * self.dim..(i + 1) * self.dim]
     }
 
     /// Fills `out` with independent draws.
     pub fn draw(&self, stream: &mut Stream, out: &mut Points<T>) {
         let d = out.dim();
         for to in out.coords_mut().chunks_exact_mut(d) {
-            to.copy_from_slice(self.row(stream.weighted(&self.cumulative)));
+            let target = stream.uniform() * self.total();
+            to.copy_from_slice(self.row(self.point_at(target, 0)));
         }
     }
 
@@ -146,30 +158,31 @@ impl<T: Real> Source<T> {
     /// weight.
     pub fn draw_stratified(&self, stream: &mut Stream, out: &mut Points<T>) {
         let (m, d) = (out.len() as f64, out.dim());
-        let total = self.cumulative.last().copied().unwrap_or(0.0);
-        let mut i = 0;
+        let (total, mut i) = (self.total(), 0);
         for (j, to) in out.coords_mut().chunks_exact_mut(d).enumerate() {
             let target = (j as f64 + stream.uniform()) / m * total;
-            while i + 1 < self.cumulative.len() && self.cumulative[i] <= target {
-                i += 1;
-            }
+            i = self.point_at(target, i);
             to.copy_from_slice(self.row(i));
         }
     }
 
     /// All points with their weights if there are at most `m`, otherwise `m` stratified draws.
     pub fn representatives(&self, stream: &mut Stream, m: usize) -> Points<T> {
-        if self.points.len() <= m {
-            return self.points.clone();
+        if self.len() <= m {
+            return self.points();
         }
-        let mut out = Points::buffer(m, self.points.dim());
+        let mut out = Points::buffer(m, self.dim);
         self.draw_stratified(stream, &mut out);
         out
     }
 
     /// Number of points if the measure is a sample. None if the weights are unequal or there is only one point.
     pub fn sample(&self) -> Option<usize> {
-        (self.given.len() > 1).then_some(self.given.len())
+        let size = match &self.weights {
+            Weights::Equal => self.len(),
+            Weights::Given { rows, .. } => rows.len(),
+        };
+        (size > 1).then_some(size)
     }
 
     /// Number of points of a draw, at most `most`: at most half of a sample, so that a second, disjoint draw exists. A
@@ -181,8 +194,11 @@ impl<T: Real> Source<T> {
     /// `count` pairs of draws of m points. From a sample the draws are without replacement, one pair after the other
     /// until the sample is used up, then in a new random order. From a weighted measure they are with replacement.
     pub fn pairs(&self, stream: &mut Stream, m: usize, count: usize) -> Vec<[Points<T>; 2]> {
-        let d = self.points.dim();
-        let mut order = self.given.clone();
+        let d = self.dim;
+        let mut order = match &self.weights {
+            Weights::Equal => (0..self.len() as u32).collect(),
+            Weights::Given { rows, .. } => rows.clone(),
+        };
         let mut at = order.len();
         let pair = |_| {
             let mut pair = [Points::buffer(m, d), Points::buffer(m, d)];
@@ -191,7 +207,7 @@ impl<T: Real> Source<T> {
                 return pair;
             }
             if at + 2 * m > order.len() {
-                (at, _) = (0, stream.shuffle_front(&mut order, self.given.len()));
+                (at, _) = (0, stream.shuffle_front(&mut order, usize::MAX));
             }
             for points in &mut pair {
                 let rows = points.coords_mut().chunks_exact_mut(d).zip(&order[at..]);
@@ -204,6 +220,21 @@ impl<T: Real> Source<T> {
     }
 }
 
+/// Indices of the points, each as often as it was given before equal points were merged, where the multiplicities are
+/// divided by their greatest common divisor. A point that occurs twice must not turn a sample into a weighted measure.
+/// Empty if the given weights are unequal. `merged` are the weights of the points.
+fn multiplicities(measure: &Measure, merged: impl Iterator<Item = f64>) -> Vec<u32> {
+    let positive = || measure.weights().iter().filter(|w| **w > 0.0);
+    let first = positive().next().copied().unwrap_or(1.0);
+    if !positive().all(|w| (w / first - 1.0).abs() < 1e-12) {
+        return vec![];
+    }
+    let n = positive().count() as f64;
+    let counts: Vec<usize> = merged.map(|w| ((n * w).round() as usize).max(1)).collect();
+    let divisor = counts.iter().fold(0, |a, &b| common_divisor(a, b)).max(1);
+    counts.iter().enumerate().flat_map(|(i, &k)| std::iter::repeat_n(i as u32, k / divisor)).collect()
+}
+
 fn common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
@@ -211,14 +242,8 @@ fn common_divisor(a: usize, b: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clouds::data::canonical::canonical;
     use crate::rng::StreamId;
-
-    #[test]
-    fn duplicates_merge_to_the_same_measure() {
-        let once = Measure::uniform("m", vec![1.0, 2.0, 3.0], 1).unwrap();
-        let twice = Measure::uniform("m", vec![3.0, 1.0, 2.0, 2.0, 1.0, 3.0], 1).unwrap();
-        assert_eq!(canonical(&once), canonical(&twice));
-    }
 
     /// Other measures, a shift and a scaling do not change the streams of a measure. Copies of a measure have different
     /// streams.
@@ -230,7 +255,7 @@ mod tests {
             canonical(&Measure::uniform("m", points.iter().map(|&v| f(v)).collect(), 2).unwrap())
         };
         let keys = |measures: &[&Measure]| -> Vec<u32> {
-            Source::<f64>::all(measures, &Frame::identity(2)).iter().map(|s| s.key).collect()
+            stream_keys(measures.iter().map(|m| Summary::new(m)).collect::<Vec<_>>().iter())
         };
         let (a, b, moved) = (of(&|v| v), of(&|v| v * v), of(&|v| 3e6 + 1e3 * v));
         let key = keys(&[&a])[0];
@@ -252,11 +277,12 @@ mod tests {
         let points: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
         let weights: Vec<f64> = (0..n).map(|i| if i % 7 == 0 { 0.0 } else { 0.2 + s.uniform() }).collect();
         let measure = canonical(&Measure::weighted("m", points, d, weights).unwrap());
-        let source: Source<f64> = Source::new(&measure, &Frame::identity(d));
+        let source: Source<f64> = Source::new(&measure, &measure, &Frame::identity(d), 0);
         let mut out = Points::buffer(m, d);
         let rounds = 4000;
         let (mut shares, mut errors) = (vec![0.0; n], [0.0; 2]);
-        let exact = crate::ot::mean(&source.points);
+        let points = source.points();
+        let exact = crate::ot::mean(&points);
         for seed in 0..rounds {
             let mut s = Stream::at(seed, StreamId::StepMeasure { run: 1, step: 1, key: 1 });
             source.draw_stratified(&mut s, &mut out);
@@ -266,14 +292,14 @@ mod tests {
             source.draw(&mut s, &mut out);
             errors[1] += (crate::ot::mean(&out)[0] - exact[0]).powi(2);
         }
-        for (share, &w) in shares.iter().zip(source.points.weights()) {
+        for (share, &w) in shares.iter().zip(points.weights()) {
             assert!((share - w).abs() <= 5.0 * (w / (m as f64 * rounds as f64)).sqrt(), "{share} for {w}");
         }
         assert!(errors[0] < 0.1 * errors[1], "mean square errors {errors:?}");
     }
 
     fn source(measure: &Measure) -> Source<f64> {
-        Source::new(&canonical(measure), &Frame::identity(measure.dim())).given_as(measure)
+        Source::new(measure, &canonical(measure), &Frame::identity(measure.dim()), 0)
     }
 
     #[test]

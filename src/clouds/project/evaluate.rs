@@ -91,7 +91,7 @@ pub(crate) struct Measures<'a, T> {
 
 impl<T: Real> Measures<'_, T> {
     pub fn dim(&self) -> usize {
-        self.sources[0].points.dim()
+        self.sources[0].dim()
     }
 
     /// The targets of projections: all points of each measure, or [`Measures::points`] representatives.

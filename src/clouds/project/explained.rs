@@ -63,12 +63,12 @@ impl<T: Real> Measures<'_, T> {
         &mut self,
         components: &[Projected<'_, T>],
         from: usize,
-        yardstick: BaselineChoice,
+        baseline: BaselineChoice,
         points: usize,
     ) -> Result<Shares> {
         let n = self.sources.len();
         let draws = Draws::new(self.sources, self.weights, points);
-        let known = match yardstick {
+        let known = match baseline {
             BaselineChoice::Known(baseline) if baseline.excess.len() == n * draws.blocks => Ok(baseline),
             BaselineChoice::Known(Baseline { time, .. }) | BaselineChoice::At(time) => Err(time),
         };
@@ -161,11 +161,19 @@ fn mean(values: &[f64]) -> f64 {
 impl Draws {
     /// Standard error of `Σ_i w_i` times the means of the blocks.
     fn se(&self, values: &[f64]) -> f64 {
-        let variance = |((blocks, worth), weight): ((&[f64], &f64), &f64)| {
+        let variance = |((blocks, independent), weight): ((&[f64], &f64), &f64)| {
             let mean = mean(blocks);
-            weight * weight * blocks.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (self.blocks - 1) as f64 / worth
+            weight * weight * blocks.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
+                / (self.blocks - 1) as f64
+                / independent
         };
-        values.chunks_exact(self.blocks).zip(&self.worth).zip(&self.weights).map(variance).sum::<f64>().sqrt()
+        values
+            .chunks_exact(self.blocks)
+            .zip(&self.independent_blocks)
+            .zip(&self.weights)
+            .map(variance)
+            .sum::<f64>()
+            .sqrt()
     }
 
     fn sum(&self, values: &[f64]) -> Estimate {
@@ -178,7 +186,7 @@ impl Draws {
         let sum = self.sum(whole).value;
         let value = 1.0 - self.sum(of).value / sum;
         let errors: Vec<f64> = whole.iter().zip(of).map(|(b, c)| (b - c) - value * b).collect();
-        let n = self.worth.len() as f64;
+        let n = self.independent_blocks.len() as f64;
         let each = errors.chunks_exact(self.blocks).zip(&self.weights);
         let spread = each.map(|(blocks, weight)| (weight * mean(blocks)).powi(2)).sum::<f64>();
         let se_population = (n / (n - 1.0) * spread).sqrt() / sum.abs();

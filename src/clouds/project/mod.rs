@@ -3,7 +3,6 @@
 pub(crate) mod evaluate;
 pub(crate) mod excess;
 pub(crate) mod explained;
-pub(crate) mod outliers;
 pub(crate) mod target;
 pub(crate) mod time_errors;
 pub(crate) mod time_search;

@@ -67,7 +67,7 @@ impl<T: Real> Measures<'_, T> {
                 let mut stream = Stream::at(self.seed, StreamId::TimeErrorSplit { split });
                 source.pairs(&mut stream, size.unwrap_or(0), 1)
             };
-            let epsilon = (self.epsilon)(&source.points);
+            let epsilon = (self.epsilon)(&source.points());
             let half = |y: Points<T>| ProjectionTarget::slopes(y, epsilon);
             if size.is_some() { (0..SPLITS).flat_map(cut).flatten().map(half).collect() } else { vec![] }
         };

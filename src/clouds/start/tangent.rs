@@ -218,14 +218,15 @@ fn set_affine<T: Real>(geodesic: &mut Geodesic<T>, data: &Data<T>) {
     let d = data.dim;
     let (mut mean, mut root) = (vec![0.0; d], vec![0.0; d * d]);
     for (source, share) in data.sources.iter().zip(data.shares()) {
-        let (centre, variance) = (crate::ot::mean(&source.points), crate::ot::variance(&source.points));
+        let points = source.points();
+        let (centre, variance) = (crate::ot::mean(&points), crate::ot::variance(&points));
         mean.iter_mut().zip(&centre).for_each(|(m, c)| *m += share * c);
         if d > ROOTS {
             (0..d).for_each(|k| root[k * d + k] += share * (variance / d as f64).sqrt());
             continue;
         }
         let mut covariance = vec![0.0; d * d];
-        for (p, w) in source.points.coords().chunks_exact(d).zip(source.points.weights()) {
+        for (p, w) in points.coords().chunks_exact(d).zip(points.weights()) {
             for i in 0..d {
                 for j in 0..d {
                     covariance[i * d + j] += w.to_f64() * (p[i].to_f64() - centre[i]) * (p[j].to_f64() - centre[j]);

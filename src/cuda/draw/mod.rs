@@ -43,8 +43,8 @@ impl Sources {
     pub fn new(device: &CudaDevice, data: &Data<f32>, epsilon: &Epsilon) -> Result<Arc<Self>> {
         let (mut points, mut cumulative, mut offsets) = (vec![], vec![], vec![0]);
         for source in &data.sources {
-            points.extend_from_slice(source.points.coords());
-            cumulative.extend_from_slice(&source.cumulative);
+            points.extend_from_slice(source.coords());
+            cumulative.extend(source.cumulative());
             offsets.push(cumulative.len() as u64);
         }
         Ok(Arc::new(Sources {

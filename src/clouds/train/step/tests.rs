@@ -322,7 +322,7 @@ fn training_epsilon_is_in_the_frame() {
     let measures: Vec<Measure> =
         [(0.0, 1.0), (6.0, 10.0)].iter().map(|&(a, b)| Measure::uniform("m", vec![a, b], 1).unwrap()).collect();
     let data: Data<f64> = Data::new(&measures, &[1.0; 2], true).unwrap();
-    let y = &data.sources[0].points;
+    let y = &data.sources[0].points();
     let unit = data.frame.scale.powi(2);
     assert!((data.epsilon(&Epsilon::Fixed(2.0), y) * unit - 2.0).abs() < 1e-12);
     assert!((data.epsilon(&Epsilon::default(), y) * unit - 0.02 * 0.25).abs() < 1e-12);
