@@ -1,7 +1,7 @@
 //! Gaussian measures as the user gives them: covariances with optional means, weights and names.
 
 use crate::error::{Error, Result};
-use crate::linalg::{eigen, factor, symmetrise};
+use crate::linalg::{Factor, eigen, factor, symmetrise};
 use crate::measure::Measure;
 use crate::pool::for_each;
 use std::borrow::Cow;
@@ -285,8 +285,8 @@ fn moments(measure: &Measure) -> (Vec<f64>, Vec<f64>) {
     (mean, covariance)
 }
 
-/// A covariance argument of a function, checked and made exactly symmetric.
-pub(crate) fn check<'a>(name: &str, sigma: &'a [f64], d: usize) -> Result<Cow<'a, [f64]>> {
+/// A covariance argument of a function, checked and made exactly symmetric, and its factor.
+pub(crate) fn check<'a>(name: &str, sigma: &'a [f64], d: usize) -> Result<(Cow<'a, [f64]>, Factor)> {
     if d == 0 || sigma.len() != d * d {
         let problem = format!("{} numbers are no matrix of {d} x {d}", sigma.len());
         return Err(Error::covariance(name, problem));
@@ -295,8 +295,14 @@ pub(crate) fn check<'a>(name: &str, sigma: &'a [f64], d: usize) -> Result<Cow<'a
     if (0..d).any(|i| (0..i).any(|j| sigma[i * d + j] != sigma[j * d + i])) || sigma.iter().any(|x| !x.is_finite()) {
         check_symmetry(|| name.into(), sigma.to_mut(), d)?;
     }
-    check_sign(|| name.into(), &sigma, d)?;
-    Ok(sigma)
+    let factor = factor(&sigma, d);
+    check_sign(|| name.into(), &factor)?;
+    Ok((sigma, factor))
+}
+
+/// The factor of a covariance argument of a function.
+pub(crate) fn checked_factor(name: &str, sigma: &[f64], d: usize) -> Result<Factor> {
+    Ok(check(name, sigma, d)?.1)
 }
 
 /// See `ROUNDED`.
@@ -309,8 +315,9 @@ fn share_of_rounding(d: usize, rounding: f64) -> f64 {
 fn check_in_place(name: impl Fn() -> String, sigma: &mut [f64], d: usize, rounding: f64) -> Result<Option<f64>> {
     check_symmetry_within(&name, sigma, d, ASYMMETRY.max(ASYMMETRIES * rounding))?;
     let allowed = NEGATIVE.max(share_of_rounding(d, rounding));
+    let factor = factor(sigma, d);
     if allowed > NEGATIVE
-        && let Some((low, high)) = factor(sigma, d).eigenvalues
+        && let Some((low, high)) = factor.eigenvalues
         && low < -NEGATIVE * high
         && low >= -allowed * high
     {
@@ -322,7 +329,7 @@ fn check_in_place(name: impl Fn() -> String, sigma: &mut [f64], d: usize, roundi
         symmetrise(sigma, d);
         return Ok(Some(low / high));
     }
-    check_sign(&name, sigma, d)?;
+    check_sign(&name, &factor)?;
     Ok(None)
 }
 
@@ -353,8 +360,8 @@ fn check_symmetry_within(name: impl Fn() -> String, sigma: &mut [f64], d: usize,
 }
 
 /// Checks that no eigenvalue is below 0 by more than rounding.
-fn check_sign(name: impl Fn() -> String, sigma: &[f64], d: usize) -> Result<()> {
-    match factor(sigma, d).eigenvalues {
+fn check_sign(name: impl Fn() -> String, factor: &Factor) -> Result<()> {
+    match factor.eigenvalues {
         Some((low, high)) if !(low >= -NEGATIVE * high.max(0.0)) => {
             let problem = format!(
                 "its smallest eigenvalue is {low:.6e} (the largest {high:.6e}); a covariance has none below 0: repair \

@@ -7,9 +7,9 @@
 //! nearly singular matrices, which square roots and inverses lose.
 
 use crate::error::{Error, Result};
-use crate::gaussian::gaussians::{check, check_symmetry};
+use crate::gaussian::gaussians::{check, check_symmetry, checked_factor};
 use crate::linalg::{
-    Factor, SignedSvd, add, dot, factor, factor_eigen, gram, multiply, multiply_nt, multiply_tn, norm, symmetrise,
+    Factor, SignedSvd, add, dot, factor_eigen, gram, multiply, multiply_nt, multiply_tn, norm, symmetrise,
 };
 
 /// The Bures–Wasserstein distance between two centred Gaussians, a length. The covariances are d × d, row-major, and
@@ -28,11 +28,11 @@ use crate::linalg::{
 /// # Ok::<(), wgpca::Error>(())
 /// ```
 pub fn bures_distance(a: &[f64], b: &[f64], d: usize) -> Result<f64> {
-    let (a, b) = (check("the first matrix", a, d)?, check("the second matrix", b, d)?);
+    let ((a, of_a), (b, of_b)) = (check("the first matrix", a, d)?, check("the second matrix", b, d)?);
     if a == b {
         return Ok(0.0);
     }
-    let (a, b) = (factor(&a, d).l, factor(&b, d).l);
+    let (a, b) = (of_a.l, of_b.l);
     let mut aligned = aligned(&a, &b, d);
     add(&mut aligned, -1.0, &a);
     Ok(norm(&aligned))
@@ -75,7 +75,7 @@ pub fn wasserstein_distance(mean_a: &[f64], a: &[f64], mean_b: &[f64], b: &[f64]
 /// ```
 pub fn monge_map(a: &[f64], b: &[f64], d: usize) -> Result<Vec<f64>> {
     let a = regular("the first matrix", a, d)?;
-    let b = factor(&check("the second matrix", b, d)?, d).l;
+    let b = checked_factor("the second matrix", b, d)?.l;
     Ok(map(&a, &b, d))
 }
 
@@ -86,7 +86,7 @@ pub fn monge_map(a: &[f64], b: &[f64], d: usize) -> Result<Vec<f64>> {
 /// See [`monge_map`].
 pub fn log(a: &[f64], b: &[f64], d: usize) -> Result<Vec<f64>> {
     let a = regular("the first matrix", a, d)?;
-    let b = factor(&check("the second matrix", b, d)?, d).l;
+    let b = checked_factor("the second matrix", b, d)?.l;
     let mut x = aligned(&a, &b, d);
     add(&mut x, -1.0, &a);
     Ok(projected(&a, &x, d))
@@ -136,7 +136,7 @@ pub fn lyapunov(sigma: &[f64], u: &[f64], d: usize) -> Result<Vec<f64>> {
 /// See [`monge_map`], with the base instead of Σ_a.
 pub fn linearised_distance(base: &[f64], a: &[f64], b: &[f64], d: usize) -> Result<f64> {
     let base = regular("the base", base, d)?;
-    let lift = |name, sigma| Ok::<_, Error>(aligned(&base, &factor(&check(name, sigma, d)?, d).l, d));
+    let lift = |name, sigma| Ok::<_, Error>(aligned(&base, &checked_factor(name, sigma, d)?.l, d));
     let mut apart = lift("the first matrix", a)?;
     add(&mut apart, -1.0, &lift("the second matrix", b)?);
     Ok(norm(&apart))
@@ -189,12 +189,12 @@ pub fn horizontal_part(a: &[f64], z: &[f64], d: usize) -> Result<Vec<f64>> {
 /// # Errors
 /// [`Error::Covariance`] if Σ is not a covariance.
 pub fn align(a: &[f64], sigma: &[f64], d: usize) -> Result<Vec<f64>> {
-    Ok(aligned(a, &factor(&check("the matrix", sigma, d)?, d).l, d))
+    Ok(aligned(a, &checked_factor("the matrix", sigma, d)?.l, d))
 }
 
 /// A factor of a covariance, and an error if it is singular.
 fn regular(name: &str, sigma: &[f64], d: usize) -> Result<Vec<f64>> {
-    let Factor { l, rank, eigenvalues } = factor(&check(name, sigma, d)?, d);
+    let Factor { l, rank, eigenvalues } = checked_factor(name, sigma, d)?;
     if rank == d {
         return Ok(l);
     }

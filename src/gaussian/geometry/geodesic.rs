@@ -2,7 +2,7 @@
 
 use super::bures::{aligned, differential, lyapunov_from_factor};
 use crate::error::{Error, Result};
-use crate::gaussian::gaussians::check;
+use crate::gaussian::gaussians::checked_factor;
 use crate::linalg::{SignedSvd, add, dot, eigen, factor, from_eigen, gram, multiply, multiply_tn, norm};
 
 /// The geodesic `t ↦ N(m + t v, (A + tX)(A + tX)ᵀ)` (paper, eq. (4)), on the interval of times for which I + tK is
@@ -75,9 +75,9 @@ impl Geodesic {
     pub fn between(start: &[f64], end: &[f64], d: usize) -> Result<Self> {
         let mut k = crate::gaussian::monge_map(start, end, d)?;
         (0..d).for_each(|i| k[i * d + i] -= 1.0);
-        let a = symmetric_lift(&factor(&check("the first matrix", start, d)?, d).l, d);
+        let a = symmetric_lift(&checked_factor("the first matrix", start, d)?.l, d);
         // X is the difference of the aligned ends, because the rounding of KA grows with the condition number.
-        let mut x = aligned(&a, &factor(&check("the second matrix", end, d)?, d).l, d);
+        let mut x = aligned(&a, &checked_factor("the second matrix", end, d)?.l, d);
         add(&mut x, -1.0, &a);
         Ok(Geodesic { d, a, k, x, mean: vec![], drift: vec![] })
     }

@@ -2,11 +2,11 @@
 
 use super::time_search::Projector;
 use crate::error::Result;
-use crate::gaussian::gaussians::check;
+use crate::gaussian::gaussians::checked_factor;
 use crate::gaussian::geometry::geodesic::Geodesic;
 use crate::gaussian::preprocess::Data;
 use crate::gaussian::sums::sum;
-use crate::linalg::{dot, factor};
+use crate::linalg::dot;
 use crate::results::Projection;
 use crate::status::Status;
 
@@ -26,7 +26,7 @@ impl Geodesic {
     /// # Ok::<(), wgpca::Error>(())
     /// ```
     pub fn project(&self, sigma: &[f64]) -> Result<Projection> {
-        let l = factor(&check("the matrix", sigma, self.d)?, self.d).l;
+        let l = checked_factor("the matrix", sigma, self.d)?.l;
         let (low, high) = self.interval();
         let mut projector = Projector::new(self.d);
         projector.look(self, &l, &[]);
