@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 FORMAT, TOOLCHAIN = 57, "1.95.0"  # what this file was written for
-FEATURES = "laz"  # beside the default ones
+FEATURES = "faer laz ndarray"  # beside the default ones
 ROOT = Path(__file__).resolve().parent.parent
 LISTING = ROOT / "docs" / "api.txt"
 REAL = "API_PY_RUSTDOC"

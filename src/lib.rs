@@ -82,7 +82,9 @@
 //! | `cli` | the command `wgpca` and its pictures; implies `io` | yes |
 //! | `cuda` | fits and solves on an NVIDIA GPU; the driver is looked for at run time | yes |
 //! | `io` | files: readers, models, checkpoints; implies `serde` | through `cli` |
+//! | `faer` | conversions from and to matrices of faer: `from_mat`, `points_mat`, … | no |
 //! | `laz` | LASzip scans (`.laz`); implies `io` | no |
+//! | `ndarray` | conversions from and to arrays of ndarray: `from_array`, `points_array`, … | no |
 //! | `serde` | `Serialize` and `Deserialize` for settings and results | through `io` |
 //!
 //! Without features the crate depends on faer, rand, rand_distr, bytemuck and rayon.
@@ -114,6 +116,9 @@ mod status;
 #[cfg(test)]
 #[allow(dead_code)]
 mod test_util;
+
+#[cfg(any(feature = "faer", feature = "ndarray"))]
+mod views;
 
 pub use cancel::Cancel;
 pub use device::{Device, DeviceChoice};

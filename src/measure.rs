@@ -1,7 +1,6 @@
 //! A probability measure given as weighted points: the input of a fit.
 
 use crate::error::{Error, Result};
-use crate::simd::real::{Real, widen};
 
 /// A discrete probability measure `Σ_j w_j δ_{y_j}` on `R^d`. It is checked at construction: at least one point,
 /// finite coordinates, and non-negative weights that sum to 1.
@@ -45,7 +44,8 @@ impl Measure {
         Ok(Measure { name, points, weights, dim })
     }
 
-    /// A measure with equal weights on a copy of `points`, row-major `n × dim`, in f32 or f64.
+    /// A measure with equal weights on a copy of `points`, row-major `n × dim`, in f32, f64 or another type that f64
+    /// contains.
     ///
     /// # Errors
     /// As [`Measure::uniform`].
@@ -56,8 +56,8 @@ impl Measure {
     /// assert_eq!((cloud.len(), cloud.points()), (2, &[0.5, 0.0, 1.0, 2.0][..]));
     /// # Ok::<(), wgpca::Error>(())
     /// ```
-    pub fn from_slice<T: Real>(name: impl Into<String>, points: &[T], dim: usize) -> Result<Self> {
-        Measure::uniform(name, widen(points), dim)
+    pub fn from_slice<T: Copy + Into<f64>>(name: impl Into<String>, points: &[T], dim: usize) -> Result<Self> {
+        Measure::uniform(name, points.iter().map(|&v| v.into()).collect(), dim)
     }
 
     /// The name of the measure in tables, pictures and messages.

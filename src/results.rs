@@ -63,8 +63,8 @@ pub(crate) fn numbered<C>(components: &[C], number: usize) -> Result<&C> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Share {
-    /// Squared distance of the measures to the component, summed with their weights, after subtraction of the
-    /// sampling noise. A small value can be negative.
+    /// Squared distance of the measures to the component, summed with their weights, corrected for the bias
+    /// of finite samples. A small value can be negative.
     pub cost: f64,
     /// Standard error of the cost.
     pub cost_se: f64,
@@ -100,7 +100,7 @@ pub struct Evaluation {
     /// Each component, with the share of all components up to it.
     pub components: Vec<Share>,
     /// Squared distance of the measures to one point, summed with their weights. For a model of clouds it is the best
-    /// single point of the first component, after subtraction of the sampling noise; for a model of Gaussians, the
+    /// single point of the first component, corrected for the bias of finite samples; for a model of Gaussians, the
     /// barycentre of the training.
     pub variation: f64,
     /// Standard error of the variation; 0 for Gaussians.

@@ -43,6 +43,7 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("device", &["clouds", "cuda", "error"]),
         ("io", &["clouds", "error", "gaussian", "json_float", "measure", "model", "nn", "rng", "simd", "status"]),
         ("plot", &["error", "rng"]),
+        ("views", &["error", "gaussian", "measure", "ot", "simd"]),
         ("cli", &[]),
         ("main", &[]),
         ("test_util", &[]),

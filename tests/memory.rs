@@ -1,17 +1,27 @@
-//! Memory of a fit, counted by the allocator: the points in the precision of the fit, and little more.
+//! Memory, counted by the allocator. A training step does not allocate: whole steps of two components are watched, and hard
+//! Sinkhorn problems. A fit holds the points of its measures once, in its precision.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use wgpca::Status;
 use wgpca::clouds::{Event, Fit, Settings, Tangent};
+use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn};
+use wgpca::rng::Stream;
 use wgpca::{Measure, Pool};
 
 struct Counting;
 
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+/// Bytes in use, and the largest number since [`start`].
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
+/// The counters cover the whole process, so that only one test may run at a time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 fn add(size: usize) {
+    ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
     let held = HELD.fetch_add(size, Ordering::Relaxed) + size;
     MOST.fetch_max(held, Ordering::Relaxed);
 }
@@ -39,6 +49,99 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Clouds whose first component is curved enough that times are clipped.
+fn measures(d: usize) -> Vec<Measure> {
+    let cloud = |i: usize| -> Vec<f64> {
+        let s = i as f64 / 3.0 - 1.0;
+        (0..700 * d)
+            .map(|k| {
+                let a = (k as f64 * 0.7548).fract() - 0.5;
+                a * (1.0 + 0.9 * s) + if k % d == 0 { 0.4 * s } else { 0.1 * (k as f64 * 12.9898).sin() }
+            })
+            .collect()
+    };
+    (0..7).map(|i| Measure::uniform(format!("{i}"), cloud(i), d).unwrap()).collect()
+}
+
+fn watch(settings: &Settings, d: usize, threads: usize) -> (usize, usize) {
+    let data = measures(d);
+    Pool::new(threads).unwrap().run(|| {
+        let mut fit = Fit::<f32>::new(&data, settings).unwrap();
+        let (mut watched, mut clipped) = (0, 0);
+        loop {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            let event = fit.advance().unwrap();
+            let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+            match event {
+                None => return (watched, clipped),
+                // Buffers reach their size in the first steps (the tenth is the first whose value is reported).
+                Some(Event::Step { component, step, outcome, .. }) if step > 12 => {
+                    assert_eq!(allocations, 0, "component {component}, step {step}");
+                    watched += 1;
+                    clipped += outcome.clipped;
+                }
+                Some(_) => {}
+            }
+        }
+    })
+}
+
+/// 300 points in two clusters at distance 1; `first` of them are in the first cluster.
+fn clusters(seed: u64, first: usize) -> Points<f32> {
+    let mut s = Stream::new(seed, [0; 3]);
+    let coords: Vec<f32> = (0..300)
+        .flat_map(|i| [f32::from(u8::from(i >= first)) + 1e-3 * s.normal() as f32, 1e-3 * s.normal() as f32])
+        .collect();
+    Points::uniform(&coords, 2).unwrap()
+}
+
+/// Annealing uses memory that a solver reserves for it. A solve in f64 of clouds in f32 allocates its memory in the first such
+/// problem.
+fn hard_problems() {
+    let (x, near, far) = (clusters(1, 150), clusters(2, 150), clusters(3, 200));
+    let mut gradient = vec![0.0; 600];
+    let mut solver = |epsilon: f64, problems: &[(&Points<f32>, bool)]| {
+        let settings = Sinkhorn { epsilon: Epsilon::Fixed(epsilon), tolerance: 1e-3, ..Sinkhorn::default() };
+        let mut solver = DivergenceSolver::new(&settings).unwrap();
+        for (k, (y, watched)) in problems.iter().enumerate() {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            let report = solver.gradient(&x, y, &mut gradient).unwrap();
+            let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+            assert!(report.status == Status::Converged, "{epsilon} {k}: {report:?}");
+            assert!(!watched || allocations == 0, "{epsilon} {k}: {allocations}, {report:?}");
+            assert!(!std::ptr::eq(*y, &far) || report.iterations > 33, "not annealed: {report:?}");
+        }
+    };
+    solver(1e-5, &[(&near, false), (&far, true), (&near, true), (&far, true)]);
+    solver(1e-8, &[(&far, false), (&far, true)]);
+}
+
+#[test]
+fn steps_do_not_allocate() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    hard_problems();
+    let quick = Settings {
+        components: 2,
+        tangent: Tangent { points: 64, rounds: 1, regression: 20 },
+        evaluate_every: 1000,
+        evaluation_points: 64,
+        ..Settings::fast()
+    };
+    let small = Settings { steps: [40, 40], batch: 150, hidden: vec![16; 2], ..quick.clone() };
+    let mut clipped = 0;
+    for (d, threads) in [(3, 1), (3, 2), (1, 1), (5, 1), (9, 1)] {
+        let (watched, c) = watch(&small, d, threads);
+        assert_eq!(watched, 56);
+        clipped += c;
+    }
+    assert!(clipped > 0, "no time was clipped, so the gradient through the eigenvalue was not watched");
+    // Batches large enough for a coarse start, and the dense updates of the paper.
+    let paper = Settings { components: 2, evaluation_points: 64, ..Settings::paper() };
+    let large = Settings { steps: [16, 16], batch: 520, hidden: vec![8; 2], ..paper };
+    assert_eq!(watch(&large, 3, 2).0, 8);
+    assert_eq!(watch(&large, 9, 1).0, 8);
+}
+
 /// Memory in use before and the largest since, in bytes.
 fn start() -> usize {
     let held = HELD.load(Ordering::Relaxed);
@@ -56,9 +159,9 @@ fn coordinate(i: usize, k: usize, d: usize) -> f32 {
     (noise * (1.0 + 0.01 * i as f64) + if k % d == 0 { 0.02 * i as f64 } else { 0.0 }) as f32
 }
 
-/// The only test in this file, because the counter covers the whole process.
 #[test]
 fn a_fit_holds_the_points_once_in_its_precision() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let settings = Settings {
         steps: [20, 20],
         tangent: Tangent { points: 64, rounds: 1, regression: 20 },

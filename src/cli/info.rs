@@ -81,7 +81,7 @@ fn clouds(model: &Model<f32>, json: bool) -> Result<Exit> {
     text += &components(model);
     model.warnings.iter().for_each(|warning| text += &format!("{warning}\n"));
     if model.components.iter().any(|c| c.costs.variation.is_nan()) {
-        text += "costs and shares are of format 1.0, with the noise of sampling in them; evaluate measures anew for others\n";
+        text += "costs and shares are of format 1.0, with the bias of finite samples; evaluate measures anew for corrected ones\n";
     }
     for (k, c) in model.components.iter().enumerate() {
         for warning in &c.report.warnings {

@@ -146,7 +146,7 @@ pub fn share(share: Option<f64>, error: Option<f64>) -> String {
 
 /// What the columns of costs and shares mean, one line each.
 pub const LEGEND: [&str; 3] = [
-    "cost ±: squared distance of the measures to the component, the noise of sampling taken out, and its standard error",
+    "cost ±: squared distance of the measures to the component, corrected for the bias of finite samples, with its standard error",
     "variation: the same for the best single point; explained ±: 1 - cost/variation; together: all components so far",
     "-: the measures do not differ by more than 2.5 standard errors of sampling",
 ];

@@ -80,49 +80,49 @@ pub(crate) fn finish<T: Real>(
         let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
         Ok((measures.project(&targets, &curve)?, interval, span))
     };
-    let (mut feet, mut interval, mut span) = project(&state)?;
-    if points_down(&feet.iter().map(|f| f.time).collect::<Vec<_>>()) {
+    let (mut found_times, mut interval, mut span) = project(&state)?;
+    if points_down(&found_times.iter().map(|f| f.time).collect::<Vec<_>>()) {
         state.rescale(-1.0);
-        (feet, interval, span) = project(&state)?;
+        (found_times, interval, span) = project(&state)?;
     }
 
-    let tie = (!earlier.is_empty()).then(|| tie(&state, &interval, earlier, &x, settings));
+    let constraints = (!earlier.is_empty()).then(|| constraint_residuals(&state, &interval, earlier, &x, settings));
     // The explained share at these times.
     let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
-    let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+    let times: Vec<f64> = found_times.iter().map(|f| f.time).collect();
     let errors = measures.time_errors(&curve, &times)?;
     let mut projected: Vec<Projected<'_, T>> = finished.iter().map(|c| c.projected(&data.order, scale)).collect();
     projected.push(Projected {
         geodesic: &state.geodesic,
         times,
         errors: errors.iter().map(|e| e.map_or(0.0, |e| e.variance)).collect(),
-        meeting: tie.map_or(0.0, |t| t.meeting[1]),
+        meeting: constraints.map_or(0.0, |t| t.meeting[1]),
     });
-    let yardstick = match baseline.take() {
+    let choice = match baseline.take() {
         Some(known) => BaselineChoice::Known(known),
         None => {
             let first = finished.first().map_or(curve, Component::curve);
             BaselineChoice::At(measures.single(&targets, &first, &projected[0].times)?)
         }
     };
-    let found = measures.shares(&projected, finished.len(), yardstick, settings.evaluation_points)?;
+    let found = measures.shares(&projected, finished.len(), choice, settings.evaluation_points)?;
     let explained = found.shares[0].in_units(unit);
 
     let mut order_times = vec![0.0; n];
     let mut residuals = vec![0.0; n];
     let mut time_se = vec![None; n];
-    for ((foot, error), &place) in feet.iter().zip(&errors).zip(&data.order) {
-        order_times[place] = foot.time * scale;
-        residuals[place] = foot.value * unit;
+    for ((found, error), &place) in found_times.iter().zip(&errors).zip(&data.order) {
+        order_times[place] = found.time * scale;
+        residuals[place] = found.value * unit;
         time_se[place] = error.map(|e| e.variance.sqrt() * scale);
     }
-    let unconverged = feet.iter().filter(|f| f.report.status != Status::Converged).count()
+    let unconverged = found_times.iter().filter(|f| f.report.status != Status::Converged).count()
         + errors.iter().flatten().filter(|e| e.report.status != Status::Converged).count();
     let counts = kept.counts;
     let share = |k: usize| if counts.visits > 0 { k as f64 / counts.visits as f64 } else { 0.0 };
     let mut component = Component {
         interval: (interval.low * scale, interval.high * scale),
-        meeting: tie.map(|t| (t.meeting[0] * scale, t.meeting[1] * scale)),
+        meeting: constraints.map(|t| (t.meeting[0] * scale, t.meeting[1] * scale)),
         times: order_times,
         time_se,
         residuals,
@@ -142,8 +142,8 @@ pub(crate) fn finish<T: Real>(
         },
         report: Report {
             interval_samples: FINAL_SAMPLES,
-            intersection: tie.map(|t| t.intersection * unit),
-            orthogonality: tie.map(|t| t.orthogonality),
+            intersection: constraints.map(|t| t.intersection * unit),
+            orthogonality: constraints.map(|t| t.orthogonality),
             clipped: share(counts.clipped),
             unconverged: share(counts.unconverged),
             unconverged_solves: unconverged + found.unconverged,
@@ -162,7 +162,7 @@ pub(crate) fn finish<T: Real>(
     };
     *baseline = Some(found.baseline);
     component.report.warnings =
-        warnings(&component, &explained, &feet, counts.worst_window, moves, unit * data.variance);
+        warnings(&component, &explained, &found_times, counts.worst_window, moves, unit * data.variance);
     Ok(component)
 }
 
@@ -184,7 +184,7 @@ struct ConstraintResiduals {
 }
 
 /// I and O on a large sample, and the clipped meeting times.
-fn tie<T: Real>(
+fn constraint_residuals<T: Real>(
     state: &State<T>,
     interval: &Interval,
     earlier: &[Earlier<T>],
@@ -226,7 +226,7 @@ fn tie<T: Real>(
 fn warnings<T: Real>(
     c: &Component<T>,
     explained: &Share,
-    feet: &[ProjectedTime],
+    found_times: &[ProjectedTime],
     worst_window: f64,
     moves: bool,
     variance: f64,
@@ -251,11 +251,11 @@ fn warnings<T: Real>(
     if !moves || c.times.iter().all(|&t| t == c.times[0]) {
         out.push("the component does not move: all measures project to one time".into());
     }
-    let ends = feet.iter().filter(|f| c.frame_interval.at_end(f.time)).count();
-    if 4 * ends > feet.len() {
+    let ends = found_times.iter().filter(|f| c.frame_interval.at_end(f.time)).count();
+    if 4 * ends > found_times.len() {
         out.push(format!(
             "{ends} of {} measures project to an end of the interval: the geodesic cannot go on to them",
-            feet.len()
+            found_times.len()
         ));
     }
     if c.report.unconverged_solves > 0 {

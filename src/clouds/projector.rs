@@ -100,10 +100,10 @@ impl<'a, T: Real> Projector<'a, T> {
         self.among(&sources, |measures| {
             let targets = measures.targets()?;
             for c in &model.components {
-                let feet = measures.project(&targets, &c.curve())?;
-                let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+                let found = measures.project(&targets, &c.curve())?;
+                let times: Vec<f64> = found.iter().map(|f| f.time).collect();
                 let errors = measures.time_errors(&c.curve(), &times)?;
-                for ((row, ProjectedTime { time, value, report }), error) in out.iter_mut().zip(feet).zip(errors) {
+                for ((row, ProjectedTime { time, value, report }), error) in out.iter_mut().zip(projected).zip(errors) {
                     let report = error.map_or(report, |e| report.and(e.report));
                     row.push(Projection {
                         time: time * scale,
@@ -154,10 +154,10 @@ impl<'a, T: Real> Projector<'a, T> {
             let (targets, mut open) = (measures.targets()?, 0);
             let mut projected = vec![];
             for c in &model.components {
-                let feet = measures.project(&targets, &c.curve())?;
-                let times: Vec<f64> = feet.iter().map(|f| f.time).collect();
+                let found = measures.project(&targets, &c.curve())?;
+                let times: Vec<f64> = found.iter().map(|f| f.time).collect();
                 let errors = measures.time_errors(&c.curve(), &times)?;
-                open += feet.iter().filter(|f| f.report.status != Status::Converged).count()
+                open += found.iter().filter(|f| f.report.status != Status::Converged).count()
                     + errors.iter().flatten().filter(|e| e.report.status != Status::Converged).count();
                 projected.push(Projected {
                     geodesic: &c.geodesic,

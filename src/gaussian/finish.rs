@@ -50,7 +50,7 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Bas
     let total = cost(data, &at);
     let (low, high) = line.interval();
     let speed = line.speed_squared();
-    let tie = meeting.map(|t| tie(&line, earlier, t));
+    let residuals = meeting.map(|t| constraint_residuals(&line, earlier, t));
     let starts = found.iter().map(|f| StartReport {
         kind: f.kind.clone(),
         cost: f.cost * data.cost_unit(),
@@ -75,10 +75,10 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Bas
             explained: differ.then(|| (barycentre - total) / barycentre),
         },
         report: Report {
-            intersection: tie.map(|t| t.0 * square),
+            intersection: residuals.map(|t| t.0 * square),
             horizontality: horizontality(&line),
             unit_norm: (speed - 1.0).abs(),
-            orthogonality: tie.map_or(0.0, |t| t.1),
+            orthogonality: residuals.map_or(0.0, |t| t.1),
             certificate: against.certify.then(|| square * at.iter().fold(0.0, |a: f64, f| a.max(f.gap))),
             starts: starts.collect(),
             status: found.first().map_or(Status::Converged, |f| f.status),
@@ -127,7 +127,7 @@ fn horizontality(line: &Geodesic) -> f64 {
 
 /// Squared distance between the first component at the meeting time and this line at time 0, and the largest |cosine|
 /// with an earlier component there.
-fn tie(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
+fn constraint_residuals(line: &Geodesic, earlier: &[Geodesic], meeting: f64) -> (f64, f64) {
     let d = line.d;
     let mut svd = SignedSvd::new(d);
     let (mut m, mut q, mut turned) = (vec![0.0; d * d], vec![0.0; d * d], vec![0.0; d * d]);

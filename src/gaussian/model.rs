@@ -126,12 +126,12 @@ impl Model {
         let mut out = vec![Vec::with_capacity(self.components.len()); data.len()];
         for c in &self.components {
             let (line, interval) = self.line(c);
-            for (row, foot) in out.iter_mut().zip(project_all(data, &line, interval, false)) {
+            for (row, projected) in out.iter_mut().zip(project_all(data, &line, interval, false)) {
                 row.push(Projection {
-                    time: foot.time * self.unit,
+                    time: projected.time * self.unit,
                     time_se: None,
-                    residual: foot.residual * self.unit * self.unit,
-                    at_end: foot.at_end,
+                    residual: projected.residual * self.unit * self.unit,
+                    at_end: projected.at_end,
                     status: Status::Converged,
                 });
             }

@@ -101,7 +101,7 @@ impl<T: Real> Source<T> {
     }
 
     /// Sum of the weights of the first points, up to and including each.
-    #[cfg(any(test, feature = "cuda"))]
+    #[cfg(feature = "cuda")]
     pub fn cumulative(&self) -> Vec<f64> {
         let n = self.len() as f64;
         match &self.weights {

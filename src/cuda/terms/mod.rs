@@ -81,8 +81,14 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// For n measures in dimension d.
-    pub fn new(device: &CudaDevice, settings: &Settings, n: usize, d: usize, tie: ConstraintResiduals) -> Result<Self> {
-        let (m, visits, earlier) = (settings.batch, settings.measures.min(n), tie.earlier);
+    pub fn new(
+        device: &CudaDevice,
+        settings: &Settings,
+        n: usize,
+        d: usize,
+        constraints: ConstraintResiduals,
+    ) -> Result<Self> {
+        let (m, visits, earlier) = (settings.batch, settings.measures.min(n), constraints.earlier);
         let count = m * d;
         // A few numbers per thread, so that the second stage has few partial sums.
         let blocks = count.div_ceil(2 * THREADS as usize).clamp(1, 64);
@@ -93,8 +99,8 @@ impl Terms {
             count: count as u64,
             visits: visits as u32,
             earlier: earlier as u32,
-            first_low: tie.first.0,
-            first_high: tie.first.1,
+            first_low: constraints.first.0,
+            first_high: constraints.first.1,
             reach: 1.0 - settings.margin,
             lanes: d.next_power_of_two().min(32) as u32,
             blocks: blocks as u32,

@@ -150,14 +150,14 @@ impl Step {
             let problem = format!("{} a step are more than a GPU takes; give fewer or use the CPU", size.pairs);
             return Err(Error::parameter("measures", problem));
         }
-        let tie = ConstraintResiduals {
+        let constraints = ConstraintResiduals {
             earlier: earlier.len(),
             first: earlier.first().map_or((0.0, 0.0), |e| e.interval.ends()),
         };
         let progress = Progress::new(device, state, from, REPORT_EVERY)?;
         Ok(Step {
             sampler: Sampler::new(device, &sources, settings, run)?,
-            terms: Terms::new(device, settings, n, d, tie)?,
+            terms: Terms::new(device, settings, n, d, constraints)?,
             solver: Solver::new(device, size, &settings.sinkhorn)?,
             gradients: device.zeros(size.pairs * m * d)?,
             unused: if settings.through_eigenvalue { None } else { Some(device.zeros(2)?) },

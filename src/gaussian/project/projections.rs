@@ -21,8 +21,8 @@ impl Geodesic {
     /// use wgpca::gaussian::Geodesic;
     /// // Ellipses with axes 1 + t and 2 − t; the one with axes 2 and 2 is nearest at time ½, half a unit away on each.
     /// let geodesic = Geodesic::new(&[1.0, 0.0, 0.0, 2.0], &[1.0, 0.0, 0.0, -1.0], 2)?;
-    /// let foot = geodesic.project(&[4.0, 0.0, 0.0, 4.0])?;
-    /// assert!((foot.time - 0.5).abs() < 1e-14 && (foot.residual - 0.5).abs() < 1e-14 && !foot.at_end);
+    /// let projection = geodesic.project(&[4.0, 0.0, 0.0, 4.0])?;
+    /// assert!((projection.time - 0.5).abs() < 1e-14 && (projection.residual - 0.5).abs() < 1e-14 && !projection.at_end);
     /// # Ok::<(), wgpca::Error>(())
     /// ```
     pub fn project(&self, sigma: &[f64]) -> Result<Projection> {
@@ -72,16 +72,16 @@ pub(crate) fn project_all(data: &Data, line: &Geodesic, (low, high): (f64, f64),
             (row[0], row[1]) = (time, matrices + dot(&means, &means));
         }
     });
-    let foot = |row: &[f64]| ProjectedTime {
+    let projected = |row: &[f64]| ProjectedTime {
         time: row[0],
         residual: row[1],
         at_end: row[0] <= low || row[0] >= high,
         gap: row[2],
     };
-    rows.chunks_exact(3).map(foot).collect()
+    rows.chunks_exact(3).map(projected).collect()
 }
 
 /// Σ_i w_i times the residuals.
-pub(crate) fn cost(data: &Data, feet: &[ProjectedTime]) -> f64 {
-    feet.iter().zip(&data.weights).map(|(f, w)| w * f.residual).sum()
+pub(crate) fn cost(data: &Data, projected: &[ProjectedTime]) -> f64 {
+    projected.iter().zip(&data.weights).map(|(f, w)| w * f.residual).sum()
 }

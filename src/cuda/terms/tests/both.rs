@@ -109,12 +109,12 @@ impl Both {
         let device = CudaDevice::open(0).unwrap();
         let steps = 40;
         let progress = Progress::new(&device, &state, 0, capacity).unwrap();
-        let tie = ConstraintResiduals { earlier: earlier.len(), first: interval.ends() };
+        let constraints = ConstraintResiduals { earlier: earlier.len(), first: interval.ends() };
         let sources = Sources::new(&device, &data, &settings.sinkhorn.epsilon).unwrap();
         Both {
             stepper: CpuTrainer::new(&architecture, &settings, &vec![1.0; n], earlier.len()),
             sampler: Sampler::new(&device, &sources, &settings, 2).unwrap(),
-            terms: Terms::new(&device, &settings, n, d, tie).unwrap(),
+            terms: Terms::new(&device, &settings, n, d, constraints).unwrap(),
             x: device.zeros(settings.batch * d).unwrap(),
             bar_u: device.zeros(settings.batch * d).unwrap(),
             bar_v: device.zeros(settings.batch * d).unwrap(),
