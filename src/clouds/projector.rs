@@ -103,7 +103,7 @@ impl<'a, T: Real> Projector<'a, T> {
                 let found = measures.project(&targets, &c.curve())?;
                 let times: Vec<f64> = found.iter().map(|f| f.time).collect();
                 let errors = measures.time_errors(&c.curve(), &times)?;
-                for ((row, ProjectedTime { time, value, report }), error) in out.iter_mut().zip(projected).zip(errors) {
+                for ((row, ProjectedTime { time, value, report }), error) in out.iter_mut().zip(found).zip(errors) {
                     let report = error.map_or(report, |e| report.and(e.report));
                     row.push(Projection {
                         time: time * scale,
