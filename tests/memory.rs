@@ -156,7 +156,7 @@ fn most_since(before: usize) -> f64 {
 /// Point k of cloud i.
 fn coordinate(i: usize, k: usize, d: usize) -> f32 {
     let noise = (k as f64 * 0.754_877_666 + i as f64 * 0.1).fract() + (k as f64 * 0.569_840_29).fract();
-    (noise * (1.0 + 0.01 * i as f64) + if k % d == 0 { 0.02 * i as f64 } else { 0.0 }) as f32
+    (noise * (1.0 + 0.01 * i as f64) + if k.is_multiple_of(d) { 0.02 * i as f64 } else { 0.0 }) as f32
 }
 
 #[test]
