@@ -4,7 +4,6 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use wgpca::Status;
 use wgpca::clouds::{Event, Fit, Settings, Tangent};
 use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn};
@@ -17,8 +16,6 @@ static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 /// Bytes in use, and the largest number since [`start`].
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
-/// The counters cover the whole process, so that only one test may run at a time.
-static ALONE: Mutex<()> = Mutex::new(());
 
 fn add(size: usize) {
     ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
@@ -116,9 +113,7 @@ fn hard_problems() {
     solver(1e-8, &[(&far, false), (&far, true)]);
 }
 
-#[test]
 fn steps_do_not_allocate() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     hard_problems();
     let quick = Settings {
         components: 2,
@@ -159,9 +154,7 @@ fn coordinate(i: usize, k: usize, d: usize) -> f32 {
     (noise * (1.0 + 0.01 * i as f64) + if k.is_multiple_of(d) { 0.02 * i as f64 } else { 0.0 }) as f32
 }
 
-#[test]
 fn a_fit_holds_the_points_once_in_its_precision() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let settings = Settings {
         steps: [20, 20],
         tangent: Tangent { points: 64, rounds: 1, regression: 20 },
@@ -210,4 +203,11 @@ fn a_fit_holds_the_points_once_in_its_precision() {
             );
         });
     }
+}
+
+/// The only test in this file, because the counters cover the whole process.
+#[test]
+fn memory() {
+    steps_do_not_allocate();
+    a_fit_holds_the_points_once_in_its_precision();
 }

@@ -36,6 +36,10 @@ pub(crate) fn read<'a, T: Real>(
 ) -> Result<Reading<T>> {
     let (indices, weights) = weighted(count, weights)?;
     let First { summaries, names, fingerprint, dim } = first(&indices, &mut measure)?;
+    if let [only] = &names[..] {
+        let problem = format!("{only:?} is the only one; a component needs at least two");
+        return Err(Error::parameter("measures", problem));
+    }
     let mut order: Vec<usize> = (0..indices.len()).collect();
     order.sort_by(|&i, &j| summaries[i].compare(&summaries[j]).then(weights[i].total_cmp(&weights[j])));
     let keys = stream_keys(order.iter().map(|&i| &summaries[i]));
@@ -108,9 +112,8 @@ fn first<'a>(indices: &[usize], measure: &mut impl Read<'a>) -> Result<First> {
 
 /// Indices and weights of the measures of positive weight. Without weights, all measures with weight 1.
 fn weighted(count: usize, weights: &[f64]) -> Result<(Vec<usize>, Vec<f64>)> {
-    if count < 2 {
-        let problem = format!("there are {count}; a component needs at least two");
-        return Err(Error::parameter("measures", problem));
+    if count == 0 {
+        return Err(Error::parameter("measures", "there are none; give at least two"));
     }
     if weights.is_empty() {
         return Ok(((0..count).collect(), vec![1.0; count]));
