@@ -167,7 +167,7 @@ impl fmt::Display for Error {
                 Some(text) => write!(f, "{}: {text}", path.display()),
                 None => write!(f, "{}: {source}", path.display()),
             },
-            Error::Cancelled => f.write_str("the work was stopped"),
+            Error::Cancelled => f.write_str("the computation was cancelled"),
             Error::Time { component, time, interval: (lo, hi) } => write!(
                 f,
                 "time {time} is not a time of component {component}: give a finite one in the interval ({lo}, {hi}) on which it is \
@@ -181,13 +181,15 @@ impl fmt::Display for Error {
 fn remedy(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::NotFound => "it does not exist; check the name",
-        ErrorKind::PermissionDenied => "permission denied; change its rights or name another place",
+        ErrorKind::PermissionDenied => "permission denied; change its permissions or give another path",
         ErrorKind::IsADirectory => "it is a directory; name a file",
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-            "a file stands where a directory is needed; name another"
+            "it is a file where a directory is needed; give another path"
         }
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "no space is left; make some or name another place",
-        ErrorKind::ReadOnlyFilesystem => "this file system is read-only; name another place",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "no space is left on the device; free some or give another path"
+        }
+        ErrorKind::ReadOnlyFilesystem => "its file system is read-only; give another path",
         _ => return None,
     })
 }

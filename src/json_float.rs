@@ -20,7 +20,7 @@ impl Number {
     fn read<E: serde::de::Error>(self) -> Result<f64, E> {
         match self {
             Number::Finite(value) => Ok(value),
-            Number::Text(text) => text.parse().map_err(|_| E::custom(format!("{text:?} is no number"))),
+            Number::Text(text) => text.parse().map_err(|_| E::custom(format!("{text:?} is not a number"))),
         }
     }
 }

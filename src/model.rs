@@ -113,9 +113,11 @@ macro_rules! with {
             (Model::Gaussians($m), Measures::Gaussians($given)) => $what,
             (Model::Gaussians(_), Measures::Clouds(_)) => Err(Error::parameter(
                 "measures",
-                "the model is one of Gaussians; give covariances, or Gaussians::from_measures",
+                "the model is a model of Gaussians; give covariances, or convert the clouds by Gaussians::from_measures",
             )),
-            (_, Measures::Gaussians(_)) => Err(Error::parameter("measures", "the model is one of clouds; give points")),
+            (_, Measures::Gaussians(_)) => {
+                Err(Error::parameter("measures", "the model is a model of point clouds; give points"))
+            }
         }
     };
 }

@@ -30,10 +30,8 @@ impl Pool {
     /// [`Error::Parameter`] above [`Pool::MAX_THREADS`] threads, or if the system cannot start them.
     pub fn new(threads: usize) -> Result<Self> {
         if threads > Self::MAX_THREADS {
-            let problem = format!(
-                "it is {threads}; give at most {}, or 0 for as many as there are processors",
-                Self::MAX_THREADS
-            );
+            let problem =
+                format!("it is {threads}; give at most {}, or 0 for the number of processors", Self::MAX_THREADS);
             return Err(Error::parameter("threads", problem));
         }
         let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, |n| n.get()) } else { threads };

@@ -121,9 +121,7 @@ pub(crate) fn room_for<T>(n: usize, d: usize) -> Result<Vec<T>> {
     let mut out = vec![];
     match n.checked_mul(d).map(|size| out.try_reserve_exact(size)) {
         Some(Ok(())) => Ok(out),
-        _ => {
-            Err(Error::parameter("points", format!("there is no memory for {n} points of {d} coordinates; give fewer")))
-        }
+        _ => Err(Error::parameter("points", format!("{n} points of {d} coordinates do not fit in memory; give fewer"))),
     }
 }
 

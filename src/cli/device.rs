@@ -21,7 +21,7 @@ pub fn refuse_gpu(choice: DeviceChoice) -> Result<()> {
         DeviceChoice::Auto | DeviceChoice::Cpu => Ok(()),
         DeviceChoice::Cuda(_) => Err(Error::parameter(
             "device",
-            format!("it is {choice}; models of Gaussians take the CPU alone, leave it out"),
+            format!("it is {choice}; models of Gaussians are computed on the CPU; leave this option out"),
         )),
     }
 }

@@ -34,7 +34,10 @@ fn gaussians(model: &gaussian::Model, args: &Evaluate, console: Console) -> Resu
         }))?;
     } else {
         emit(&table(&table_of(&e)))?;
-        console.say(format!("sums over {} measures; every component is taken alone: shares do not add up", set.len()));
+        console.say(format!(
+            "sums over {} measures; the share of each component is computed separately, so shares are not additive",
+            set.len()
+        ));
     }
     Ok(Exit::Done)
 }
@@ -100,11 +103,11 @@ fn clouds(model: &clouds::Model<f32>, args: &Evaluate, console: Console) -> Resu
     }
     if e.components.iter().any(|c| c.explained.is_none()) {
         console.warn(
-            "the measures do not differ by more than 2.5 standard errors of sampling: there is no share to explain",
+            "the variation of the measures is below 2.5 times its standard error: explained shares are not defined",
         );
     }
     for (k, _) in e.components.iter().enumerate().filter(|(_, c)| !c.distinguishable()) {
-        console.warn(format!("the explained share of component {} is not distinguishable from none", k + 1));
+        console.warn(format!("the explained share of component {} is not distinguishable from 0", k + 1));
     }
     if e.unconverged > 0 {
         console.warn(format!(

@@ -44,10 +44,12 @@ pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<E
     let weights = &fit.settings().measure_weights;
     let absent = weights.iter().filter(|w| **w == 0.0).count();
     if absent > 0 {
-        console.say(format!("{absent} of {} measures have weight 0 and are left out", weights.len()));
+        console.say(format!("{absent} of {} measures have weight 0 and are ignored", weights.len()));
     }
     if device.is_gpu() && weights.iter().any(|w| *w != weights[0]) {
-        console.say("the steps of measures of unequal weights are taken on the CPU, all else on the GPU");
+        console.say(
+            "training steps of measures with unequal weights run on the CPU; all other computations run on the GPU",
+        );
     }
     let (mut progress, mut out) = (Progress::new(console, args.json), Reporter::new(console));
     let finished = pool.run(|| drive(&mut fit, args, &run, &mut progress, &mut out))?;
@@ -95,7 +97,7 @@ fn drive(
                 Err(e @ (Error::Io { .. } | Error::File { .. })) => {
                     let text = e.to_string();
                     if text != fault {
-                        progress.warn(format!("no checkpoint could be saved, the fit goes on: {text}"));
+                        progress.warn(format!("the checkpoint could not be saved; the fit continues: {text}"));
                         fault = text;
                     }
                 }
@@ -114,7 +116,7 @@ fn stopped(fit: &mut Fit<f32>, args: &Arguments, run: &Run<'_>, out: &mut Report
     if args.json {
         out.line(json!({ "event": "interrupted", "checkpoint": file, "command": command }));
     }
-    console.say(format!("stopped; {} holds where the fit stands. To go on:\n  {command}", file.display()));
+    console.say(format!("stopped; the state of the fit is saved in {}. To continue:\n  {command}", file.display()));
     Ok(Exit::Stopped)
 }
 

@@ -125,7 +125,7 @@ pub fn text_of(model: &Model) -> String {
     text += &format!("barycentre alone: cost {}, {} iterations, {}\n", short(b.cost), b.iterations, b.status.name());
     let proved = model.components.iter().filter_map(|c| c.report.certificate).reduce(f64::max);
     if let Some(gap) = proved {
-        text += &format!("projections proved nearest to within {gap:.1e} (squared)\n");
+        text += &format!("projections are certified optimal to within {gap:.1e} of the squared distance\n");
     }
     text
 }

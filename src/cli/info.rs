@@ -26,7 +26,7 @@ fn gaussians(model: &wgpca::gaussian::Model, json: bool) -> Result<Exit> {
     let (centred, s) = (if model.centred { "centred " } else { "" }, &model.settings);
     let mut text = format!(
         "{} {centred}Gaussians in R^{}, {} starts, seed {}\n\
-         times are arc lengths in units of the data; costs are sums of squared distances\n\n",
+         times are arc lengths in the units of the data; costs are sums of squared distances\n\n",
         model.names.len(),
         model.dim(),
         s.starts,
@@ -77,11 +77,11 @@ fn clouds(model: &Model<f32>, json: bool) -> Result<Exit> {
         text += &format!("f {} ({})", widths(a.f.sizes()), a.f.activation().name());
         text += if a.residual { ", with affine and quadratic terms\n" } else { "\n" };
     }
-    text += "times are arc lengths in units of the data; costs are sums of squared distances\n\n";
+    text += "times are arc lengths in the units of the data; costs are sums of squared distances\n\n";
     text += &components(model);
     model.warnings.iter().for_each(|warning| text += &format!("{warning}\n"));
     if model.components.iter().any(|c| c.costs.variation.is_nan()) {
-        text += "costs and shares are of format 1.0, with the bias of finite samples; evaluate measures anew for corrected ones\n";
+        text += "costs and shares are those of format 1.0, not corrected for sampling error; evaluate the model for corrected ones\n";
     }
     for (k, c) in model.components.iter().enumerate() {
         for warning in &c.report.warnings {

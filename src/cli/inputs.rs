@@ -37,7 +37,10 @@ pub fn read_clouds(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussians, con
         ("names", names.is_some()),
     ] {
         if given {
-            return Err(Error::parameter(name, "the model is one of point clouds; leave this option out"));
+            return Err(Error::parameter(
+                name,
+                "the model is a model of point clouds, which does not use it; leave this option out",
+            ));
         }
     }
     read(inputs, how, console)
@@ -64,13 +67,16 @@ pub fn read_as_gaussians(inputs: &[PathBuf], how: &Reading, gaussians: &Gaussian
         ("format", how.format.is_some()),
     ] {
         if given {
-            return Err(Error::parameter(name, "covariances are read, no clouds; leave it out or add --from-samples"));
+            return Err(Error::parameter(
+                name,
+                "the input is covariances, not clouds; leave this option out or add --from-samples",
+            ));
         }
     }
     match inputs {
         [file] if !file.is_dir() => read_gaussians(file, &files).map_err(messages::reading),
         [.., last] => {
-            let problem = "the covariances of all measures stand in one file; for files of points add --from-samples";
+            let problem = "the covariances of all measures must be in one file; for files of points add --from-samples";
             Err(Error::file(last, "", problem))
         }
         [] => Err(Error::parameter("inputs", "no file is given")),

@@ -180,6 +180,45 @@ mod tests {
         }
     }
 
+    /// A remedy that names a setting of the readers names an option of every command that can print it.
+    #[test]
+    fn remedies_of_readers_are_options_of_their_commands() {
+        let root = root();
+        for command in ["fit", "gaussian", "transform", "evaluate", "sinkhorn"] {
+            let own = options(root.find_subcommand(command).unwrap());
+            for (setting, option) in READING {
+                // Printed by the reader of covariances only.
+                if setting == "(from_samples)" && ["fit", "sinkhorn"].contains(&command) {
+                    continue;
+                }
+                assert_eq!(as_options(&format!("choose {setting}")), format!("choose {option}"));
+                let named = named(option);
+                assert!(named.len() == 1 && named.is_subset(&own), "{command} does not have {option}");
+            }
+        }
+    }
+
+    /// Each remedy of the library is completed by an option in every command that has it, and in at least one.
+    #[test]
+    fn remedies_of_the_library_are_options_of_their_commands() {
+        let mut root = root();
+        for (words, option, shown) in OPTIONS {
+            let mut commands = 0;
+            for command in root.get_subcommands_mut() {
+                let (own, text) = (options(command), with_options(words, command));
+                assert_eq!(
+                    text.contains(shown),
+                    own.contains(&format!("--{option}")),
+                    "{}: {text}",
+                    command.get_name()
+                );
+                assert!(named(&text).is_subset(&own), "{}: {text}", command.get_name());
+                commands += usize::from(text.contains(shown));
+            }
+            assert!(commands > 0, "no command has --{option}");
+        }
+    }
+
     #[test]
     fn options_are_put_beside_the_words() {
         let root = root();

@@ -26,6 +26,7 @@ use args::{Args, Command};
 use clap::{CommandFactory, FromArgMatches};
 use console::{Console, error_line};
 use process::Exit;
+use serde_json::json;
 use std::process::ExitCode;
 use wgpca::Error;
 
@@ -53,7 +54,13 @@ pub fn main() -> ExitCode {
         Err(e) => {
             let root = Args::command();
             let command = root.find_subcommand(name).unwrap_or(&root);
-            error_line(format_args!("wgpca: {}", messages::with_options(&e.to_string(), command)));
+            let message = messages::with_options(&e.to_string(), command);
+            // Programs that read the JSON output read errors as JSON too.
+            if matches!(own.try_get_one::<bool>("json"), Ok(Some(true))) {
+                error_line(json!({ "error": { "code": e.code(), "message": message } }));
+            } else {
+                error_line(format_args!("wgpca: {message}"));
+            }
             ExitCode::from(2)
         }
     }

@@ -38,7 +38,7 @@ pub fn refuse_solves(solves: &Solves) -> Result<()> {
         if given {
             return Err(Error::parameter(
                 name,
-                "the model is one of Gaussians, which needs no Sinkhorn solves; leave it out",
+                "the model is a model of Gaussians, which needs no Sinkhorn solves; leave this option out",
             ));
         }
     }

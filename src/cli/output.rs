@@ -35,7 +35,7 @@ impl Reporter {
         }
         if let Err(e) = emit(text) {
             self.lost = true;
-            self.console.warn(format!("the rest of the output is dropped, the work goes on: {e}"));
+            self.console.warn(format!("standard output cannot be written; the computation continues without it: {e}"));
         }
     }
 
@@ -146,20 +146,22 @@ pub fn share(share: Option<f64>, error: Option<f64>) -> String {
 
 /// What the columns of costs and shares mean, one line each.
 pub const LEGEND: [&str; 3] = [
-    "cost ±: squared distance of the measures to the component, corrected for the bias of finite samples, with its standard error",
-    "variation: the same for the best single point; explained ±: 1 - cost/variation; together: all components so far",
-    "-: the measures do not differ by more than 2.5 standard errors of sampling",
+    "cost ±: squared distance to the component, corrected for the sampling error of finite clouds, and its standard error",
+    "variation: the same for the best single point of component 1; explained ±: 1 - cost/variation; together: all components so far",
+    "-: the variation is below 2.5 times its standard error, so no share is computed",
 ];
 
 /// The number of points drawn, and the way they were drawn.
 pub fn draws((fewest, most): (usize, usize), measures: usize, weighted: usize) -> String {
     let points = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
     let how = match weighted {
-        0 => "halves of every measure, as samples of a law".to_string(),
-        all if all == measures => "drawn by weight, with replacement".to_string(),
-        some => format!("{some} measures drawn by weight, with replacement, the others as samples of a law"),
+        0 => "two halves of every measure, each taken as a random sample".to_string(),
+        all if all == measures => "drawn with replacement in proportion to the weights".to_string(),
+        some => {
+            format!("{some} measures drawn in proportion to their weights, the others split into two random samples")
+        }
     };
-    format!("sums over {measures} measures, {points} points on either side, {how}")
+    format!("sums over {measures} measures, {points} points per sample, {how}")
 }
 
 /// Columns padded to their widest entry, numbers aligned to the right.

@@ -17,7 +17,11 @@ fn format(path: &Path) -> Result<Format> {
     match ending.as_str() {
         "npy" => Ok(Format::Npy),
         "csv" => Ok(Format::Csv),
-        _ => Err(Error::file(path, "", "its ending tells no format to write; end the name in .npy or .csv")),
+        _ => Err(Error::file(
+            path,
+            "",
+            "its ending is not one of a format that is written; end the name in .npy or .csv",
+        )),
     }
 }
 
@@ -42,7 +46,7 @@ pub fn check_model(output: &Path, inputs: &[&Path]) -> Result<()> {
     let ending = output.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     if ending == "svg" {
         let problem =
-            "the picture of the fit takes this name; name the model otherwise, for instance model.safetensors";
+            "the picture of the fit has this name; give the model another one, for instance model.safetensors";
         return Err(Error::file(output, "", problem));
     }
     spare(output, inputs)?;

@@ -30,7 +30,7 @@ impl<'a> Files<'a> {
         }
         let drawn = draw();
         if let Err(e) = &drawn {
-            console.warn(format!("there is no picture: {e}"));
+            console.warn(format!("the picture was not written: {e}"));
         }
         Files { model: Some(model), picture: drawn.is_ok().then_some(picture) }
     }

@@ -17,8 +17,9 @@ pub enum Exit {
 pub fn pool(threads: usize, console: Console) -> Result<Pool> {
     let most = std::thread::available_parallelism().map_or(1, |n| n.get());
     if threads > most {
-        console
-            .say(format!("{threads} threads were asked for, this process may use {most} processors: it takes {most}"));
+        console.say(format!(
+            "{threads} threads were requested, but this process may use {most} processors; it uses {most}"
+        ));
     }
     Pool::new(threads.min(most))
 }

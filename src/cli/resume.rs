@@ -74,10 +74,10 @@ impl<'a> Run<'a> {
                 let saved = CheckpointFacts::read(directory)?;
                 if saved.is_none() {
                     if args.inputs.is_empty() || args.output.is_none() {
-                        let problem = "nothing was saved there yet; give inputs and output to start anew";
+                        let problem = "it holds no checkpoint; give inputs and output to start a new fit";
                         return Err(Error::file(directory, "", problem));
                     }
-                    console.say(format!("nothing was saved in {} yet: the fit starts anew", directory.display()));
+                    console.say(format!("{} holds no checkpoint yet: a new fit starts", directory.display()));
                 }
                 saved
             }
@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
             check_settings(saved, args, &command, matches)?;
             if args.inputs.is_empty() {
                 let Some(known) = &known else {
-                    let problem = "it does not say where its measures came from; give the inputs";
+                    let problem = "it does not name the inputs of the fit; give the inputs";
                     return Err(Error::file(&saved.path, "", problem));
                 };
                 if let Some(option) = note.options.first() {
@@ -107,7 +107,11 @@ impl<'a> Run<'a> {
             }
             if args.output.is_none() {
                 let Some(known) = &known else {
-                    return Err(Error::file(&saved.path, "", "it does not say where the model goes; give the output"));
+                    return Err(Error::file(
+                        &saved.path,
+                        "",
+                        "it does not name the output of the fit; give the output",
+                    ));
                 };
                 note.output = known.output.clone();
             }
@@ -152,7 +156,7 @@ impl<'a> Run<'a> {
             match self.lock(directory) {
                 Ok(lock) => locks.push(lock),
                 Err(e @ Error::File { .. }) => return Err(e),
-                Err(e) => console.warn(format!("it cannot be made sure that no other fit uses this directory: {e}")),
+                Err(e) => console.warn(format!("the directory cannot be locked against use by another fit: {e}")),
             }
         }
         Ok(locks)
@@ -230,7 +234,7 @@ fn check_settings(
         return Ok(());
     }
     let problem = format!(
-        "its settings are not those of this command: {}; leave all settings out to go on with its own, or start anew \
+        "its settings differ from those of this command: {}; leave all settings out to use the stored ones, or start a new fit \
          without it",
         differ.join(", ")
     );

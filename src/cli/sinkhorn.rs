@@ -27,12 +27,16 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
         output_files::check(path, &[&args.x, &args.y])?;
     }
     if args.x == args.y && args.x == Path::new("-") {
-        return Err(Error::file(&args.y, "", "standard input holds one of the clouds; give a file for the other"));
+        return Err(Error::file(
+            &args.y,
+            "",
+            "standard input can hold only one of the clouds; give a file for the other",
+        ));
     }
     let (x, y) = (cloud(&args.x, &args.reading, console)?, cloud(&args.y, &args.reading, console)?);
     if x.dim() != y.dim() {
         let problem = format!(
-            "its points have {} coordinates, those of {} have {}; both clouds must lie in the same space",
+            "its points have {} coordinates, those of {} have {}; both clouds must have the same dimension",
             y.dim(),
             args.x.display(),
             x.dim()
@@ -111,13 +115,13 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
 fn remedy(status: Status, on_cpu: bool) -> &'static str {
     match status {
         Status::MaxIterations => "raise --max-iterations, --tolerance or --epsilon",
-        Status::Rounding if on_cpu => "rounding leaves no less in f64; raise --tolerance or --epsilon",
+        Status::Rounding if on_cpu => "rounding errors of f64 prevent a smaller error; raise --tolerance or --epsilon",
         Status::Rounding => {
-            "rounding leaves no less in f32; take --device cpu, which computes in f64, or raise --tolerance or --epsilon"
+            "rounding errors of f32 prevent a smaller error; use --device cpu for f64, or raise --tolerance or --epsilon"
         }
-        Status::Diverged if on_cpu => "a number left the range of f64; raise --epsilon",
+        Status::Diverged if on_cpu => "a number exceeded the range of f64; raise --epsilon",
         Status::Diverged => {
-            "a number left the range of f32; take --device cpu, which computes in f64, or raise --epsilon"
+            "a number exceeded the range of f32; use --device cpu, which computes in f64, or raise --epsilon"
         }
         _ => "the solve succeeded",
     }

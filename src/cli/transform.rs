@@ -46,7 +46,7 @@ pub fn run(args: &Transform, console: Console) -> Result<Exit> {
     emit(&text)?;
     for (k, ends) in ends.iter().enumerate().filter(|(_, ends)| **ends > 0) {
         console.warn(format!(
-            "{ends} of {} measures project to an end of the interval of component {}: the geodesic cannot go on to them",
+            "{ends} of {} measures project to an end of the interval of component {}: the geodesic cannot be extended to them",
             names.len(),
             k + 1
         ));

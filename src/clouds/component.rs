@@ -48,7 +48,7 @@ pub struct Component<T> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Costs {
-    /// Sum of the squared distances of the measures to the component, corrected for the bias of finite samples
+    /// Sum of the squared distances of the measures to the component, corrected for sampling error
     /// ([`Share::cost`](crate::Share)).
     #[cfg_attr(feature = "serde", serde(with = "crate::json_float::one"))]
     pub cost: f64,

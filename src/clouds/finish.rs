@@ -80,16 +80,16 @@ pub(crate) fn finish<T: Real>(
         let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
         Ok((measures.project(&targets, &curve)?, interval, span))
     };
-    let (mut found_times, mut interval, mut span) = project(&state)?;
-    if points_down(&found_times.iter().map(|f| f.time).collect::<Vec<_>>()) {
+    let (mut projections, mut interval, mut span) = project(&state)?;
+    if points_down(&projections.iter().map(|f| f.time).collect::<Vec<_>>()) {
         state.rescale(-1.0);
-        (found_times, interval, span) = project(&state)?;
+        (projections, interval, span) = project(&state)?;
     }
 
     let constraints = (!earlier.is_empty()).then(|| constraint_residuals(&state, &interval, earlier, &x, settings));
     // The explained share at these times.
     let curve = Curve { geodesic: &state.geodesic, interval: &interval, span };
-    let times: Vec<f64> = found_times.iter().map(|f| f.time).collect();
+    let times: Vec<f64> = projections.iter().map(|f| f.time).collect();
     let errors = measures.time_errors(&curve, &times)?;
     let mut projected: Vec<Projected<'_, T>> = finished.iter().map(|c| c.projected(&data.order, scale)).collect();
     projected.push(Projected {
@@ -111,12 +111,12 @@ pub(crate) fn finish<T: Real>(
     let mut order_times = vec![0.0; n];
     let mut residuals = vec![0.0; n];
     let mut time_se = vec![None; n];
-    for ((found, error), &place) in found_times.iter().zip(&errors).zip(&data.order) {
-        order_times[place] = found.time * scale;
-        residuals[place] = found.value * unit;
+    for ((projection, error), &place) in projections.iter().zip(&errors).zip(&data.order) {
+        order_times[place] = projection.time * scale;
+        residuals[place] = projection.value * unit;
         time_se[place] = error.map(|e| e.variance.sqrt() * scale);
     }
-    let unconverged = found_times.iter().filter(|f| f.report.status != Status::Converged).count()
+    let unconverged = projections.iter().filter(|f| f.report.status != Status::Converged).count()
         + errors.iter().flatten().filter(|e| e.report.status != Status::Converged).count();
     let counts = kept.counts;
     let share = |k: usize| if counts.visits > 0 { k as f64 / counts.visits as f64 } else { 0.0 };
@@ -162,7 +162,7 @@ pub(crate) fn finish<T: Real>(
     };
     *baseline = Some(found.baseline);
     component.report.warnings =
-        warnings(&component, &explained, &found_times, counts.worst_window, moves, unit * data.variance);
+        warnings(&component, &explained, &projections, counts.worst_window, moves, unit * data.variance);
     Ok(component)
 }
 
@@ -226,20 +226,20 @@ fn constraint_residuals<T: Real>(
 fn warnings<T: Real>(
     c: &Component<T>,
     explained: &Share,
-    found_times: &[ProjectedTime],
+    projections: &[ProjectedTime],
     worst_window: f64,
     moves: bool,
     variance: f64,
 ) -> Vec<String> {
     let mut out = vec![];
     if c.report.status == Status::Diverged {
-        out.push("training left the range of its precision and was stopped; the best state before is kept".into());
+        out.push("training exceeded the range of its precision and was stopped; the best earlier state is kept".into());
     }
     if worst_window > 0.5 {
         let share = 100.0 * worst_window;
         out.push(format!(
-            "{share:.0} % of the times were clipped over 100 steps: the interval is running away from the data; look for \
-             points far from the rest, or take another start"
+            "{share:.0} % of the times were clipped over 100 steps: the interval moves away from the data; look for \
+             outlying points, or choose another start"
         ));
     }
     if c.report.unconverged > 0.05 {
@@ -249,13 +249,13 @@ fn warnings<T: Real>(
         ));
     }
     if !moves || c.times.iter().all(|&t| t == c.times[0]) {
-        out.push("the component does not move: all measures project to one time".into());
+        out.push("the component is constant: all measures project to the same time".into());
     }
-    let ends = found_times.iter().filter(|f| c.frame_interval.at_end(f.time)).count();
-    if 4 * ends > found_times.len() {
+    let ends = projections.iter().filter(|f| c.frame_interval.at_end(f.time)).count();
+    if 4 * ends > projections.len() {
         out.push(format!(
-            "{ends} of {} measures project to an end of the interval: the geodesic cannot go on to them",
-            found_times.len()
+            "{ends} of {} measures project to an end of the interval: the geodesic cannot be extended to them",
+            projections.len()
         ));
     }
     if c.report.unconverged_solves > 0 {
@@ -274,11 +274,11 @@ fn warnings<T: Real>(
     }
     match c.costs.explained {
         None => out.push(format!(
-            "the measures do not differ by more than {MIN_RESOLVED_VARIATION} standard errors of sampling: there is no share to explain; \
-             measures of more points, or more measures, may tell"
+            "the variation of the measures is below {MIN_RESOLVED_VARIATION} times its standard error: explained shares \
+             are not defined; use measures with more points, or more measures"
         )),
         Some(_) if !explained.distinguishable() => {
-            out.push("its explained share is not distinguishable from none: it is below two standard errors".into());
+            out.push("its explained share is not distinguishable from 0: it is below two standard errors".into());
         }
         Some(_) => {}
     }

@@ -320,7 +320,7 @@ impl Settings {
             }
         }
         if self.hidden.is_empty() || self.hidden.contains(&0) {
-            return Err(Error::parameter("hidden", "give at least one hidden layer, none of width 0"));
+            return Err(Error::parameter("hidden", "give at least one hidden layer; every width must be at least 1"));
         }
         if self.starts.len() > 64 {
             return Err(Error::parameter("starts", "give at most 64"));
@@ -329,7 +329,10 @@ impl Settings {
             return Err(Error::parameter("starts", "tangent directions count from 1"));
         }
         if self.f_activation == Activation::Relu {
-            return Err(Error::parameter("f activation", "relu has no curvature; take elu, softplus or tanh"));
+            return Err(Error::parameter(
+                "f activation",
+                "the second derivative of relu is 0; use elu, softplus or tanh",
+            ));
         }
         let time = match self.times {
             TimeUpdate::Adam(rate) => rate,
@@ -352,7 +355,7 @@ impl Settings {
             return Err(Error::parameter("measure weights", problem + " (indices count from 0)"));
         }
         if !(0.0..0.5).contains(&self.margin) {
-            return Err(Error::parameter("margin", format!("it is {}; give a share from 0 to 0.5", self.margin)));
+            return Err(Error::parameter("margin", format!("it is {}; give a fraction from 0 to 0.5", self.margin)));
         }
         self.sinkhorn.validate()
     }

@@ -55,7 +55,7 @@ impl Pair {
     /// [`Error::Device`](crate::Error::Device) if it or an earlier operation failed, and before the first solve.
     pub fn report(&self) -> Result<Report> {
         let found = self.solver.found()?;
-        found.first().map(|f| f.report).ok_or_else(|| self.device.error("nothing was solved yet"))
+        found.first().map(|f| f.report).ok_or_else(|| self.device.error("no problem was solved yet"))
     }
 
     /// The last gradient, n × d. Waits for it.

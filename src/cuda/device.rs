@@ -87,10 +87,10 @@ impl CudaDevice {
         // SAFETY: a buffer is used only in the stream that allocated it (`with_stream`), so no stream waits for another.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(|e| failed("no stream", e))?;
-        let module = context.load_module(Ptx::from_src(PTX)).map_err(|e| failed("the kernels do not load", e))?;
+        let module = context.load_module(Ptx::from_src(PTX)).map_err(|e| failed("the kernels cannot be loaded", e))?;
         let shared = context
             .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-            .map_err(|e| failed("it does not say its shared memory", e))?;
+            .map_err(|e| failed("its shared memory cannot be queried", e))?;
         let device = CudaDevice {
             gpu: Arc::new(gpu),
             shared: u32::try_from(shared).unwrap_or(0),
@@ -127,7 +127,7 @@ impl CudaDevice {
     /// [`Error::Device`] if the driver reports an error.
     pub fn free_memory(&self) -> Result<usize> {
         let told = self.stream.context().mem_get_info();
-        told.map(|(free, _)| free).map_err(|e| self.failed("it does not say its free memory", e))
+        told.map(|(free, _)| free).map_err(|e| self.failed("its free memory cannot be queried", e))
     }
 
     /// Waits until all operations are finished.
@@ -144,12 +144,12 @@ impl CudaDevice {
         if let Some(known) = kernels.get(name) {
             return Ok(known.clone());
         }
-        let stale = "kernels/wgpca.ptx is not of these sources: run kernels/build.py";
+        let stale = "kernels/wgpca.ptx was not built from these sources: run kernels/build.py";
         // The first call can come from any worker of a pool.
         let bound = self.stream.context().bind_to_thread();
         let function = bound.and_then(|()| self.module.load_function(name)).map_err(|e| match e.0 {
             sys::CUresult::CUDA_ERROR_NOT_FOUND => self.error(format!("there is no kernel {name}; {stale}")),
-            _ => self.failed(&format!("kernel {name} does not load"), e),
+            _ => self.failed(&format!("kernel {name} cannot be loaded"), e),
         })?;
         let bytes = self.sizes.get(name).copied();
         let bytes = bytes.ok_or_else(|| self.error(format!("kernel {name} is not known; {stale}")))?;
@@ -161,7 +161,7 @@ impl CudaDevice {
     /// Makes the driver load a kernel.
     fn load(&self, kernel: &Kernel) -> Result<()> {
         let asked = self.stream.context().bind_to_thread().and_then(|()| kernel.function.num_regs());
-        asked.map(|_| ()).map_err(|e| self.failed(&format!("kernel {} does not load", kernel.name), e))
+        asked.map(|_| ()).map_err(|e| self.failed(&format!("kernel {} cannot be loaded", kernel.name), e))
     }
 
     /// Largest dynamic shared memory of a block, in bytes.
@@ -189,13 +189,15 @@ fn probe(label: &str) -> Result<i32> {
     let mut version = 0;
     // SAFETY: writes one int; every driver has this function, and it can be called before initialisation.
     let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
-    asked.map_err(|e| failure::at_opening(label, "the driver does not say its version", e))?;
+    asked.map_err(|e| failure::at_opening(label, "the version of the driver cannot be queried", e))?;
     if version < OLDEST_DRIVER {
         let (major, minor) = split(version);
         let (least, _) = split(OLDEST_DRIVER);
         return Err(Error::device(
             label,
-            format!("the NVIDIA driver knows CUDA {major}.{minor}, {least}.0 is needed; update it or use the CPU"),
+            format!(
+                "the NVIDIA driver supports CUDA {major}.{minor}, but {least}.0 is needed; update it or use the CPU"
+            ),
         ));
     }
     result::init().map_err(|e| failure::at_opening(label, "the driver does not start", e))?;

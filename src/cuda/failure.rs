@@ -42,7 +42,7 @@ fn fatal(code: Code) -> Option<&'static str> {
         | Code::CUDA_ERROR_INVALID_PC
         | Code::CUDA_ERROR_HARDWARE_STACK_ERROR
         | Code::CUDA_ERROR_ASSERT => {
-            "a kernel failed and the GPU gives this process nothing more; a checkpoint, if there is one, is kept: \
+            "a kernel failed and this process can no longer use the GPU; a checkpoint, if there is one, is kept: \
              resume from it on the CPU, and report the failure"
         }
         Code::CUDA_ERROR_LAUNCH_TIMEOUT => {
@@ -65,40 +65,42 @@ fn fatal(code: Code) -> Option<&'static str> {
 /// The meaning of an error for the user, and what to do.
 fn meaning(code: Code) -> &'static str {
     match code {
-        Code::CUDA_ERROR_OUT_OF_MEMORY => "the GPU is out of memory; take a smaller batch or use the CPU",
+        Code::CUDA_ERROR_OUT_OF_MEMORY => "the GPU is out of memory; use a smaller batch or use the CPU",
         Code::CUDA_ERROR_NO_DEVICE => {
             "no NVIDIA GPU is visible; look at nvidia-smi and CUDA_VISIBLE_DEVICES, or use the CPU"
         }
         Code::CUDA_ERROR_INVALID_DEVICE => "there is no GPU of this number; choose another or use the CPU",
         Code::CUDA_ERROR_STUB_LIBRARY => {
-            "the libcuda that was found is the toolkit's stub; take its directory out of the library path, install a \
+            "the libcuda that was found is the stub of the toolkit; remove its directory from the library path, install a \
              driver, or use the CPU"
         }
         Code::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => {
-            "libcuda and the driver in the kernel differ; restart the machine after a driver update, or use the CPU"
+            "libcuda and the kernel driver have different versions; restart the machine after a driver update, or use the CPU"
         }
         Code::CUDA_ERROR_SYSTEM_NOT_READY | Code::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE => {
-            "the driver does not serve this machine's GPU; see nvidia-smi, or use the CPU"
+            "the driver does not support this GPU; look at nvidia-smi, or use the CPU"
         }
-        Code::CUDA_ERROR_DEVICE_UNAVAILABLE => "another process holds the GPU; wait for it or use the CPU",
+        Code::CUDA_ERROR_DEVICE_UNAVAILABLE => {
+            "another process uses the GPU exclusively; wait for it to end or use the CPU"
+        }
         Code::CUDA_ERROR_INVALID_PTX
         | Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
         | Code::CUDA_ERROR_NO_BINARY_FOR_GPU
         | Code::CUDA_ERROR_INVALID_IMAGE
         | Code::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
         | Code::CUDA_ERROR_JIT_COMPILATION_DISABLED => {
-            "the driver refuses the kernels; install a driver of CUDA 12.0 or later with its PTX compiler \
+            "the driver does not load the kernels; install a driver of CUDA 12.0 or later with its PTX compiler \
              (libnvidia-ptxjitcompiler), or use the CPU"
         }
         Code::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES | Code::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => {
-            "the GPU is too small for this launch; use the CPU, and report the GPU's name"
+            "the launch exceeds the resources of the GPU; use the CPU, and report the name of the GPU"
         }
         Code::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
         | Code::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
         | Code::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
         | Code::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
-            "something was done during the capture of a step that a capture forbids; use the CPU, and report it"
+            "an operation is not allowed during the capture of a step; use the CPU, and report this"
         }
-        _ => "the driver refuses; use the CPU",
+        _ => "the driver reports an error; use the CPU",
     }
 }

@@ -72,7 +72,7 @@ impl CudaDevice {
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let set = self.stream.context().bind_to_thread();
         let set = set.and_then(|()| kernel.function.set_attribute(attribute, bytes as i32));
-        set.map_err(|e| self.failed(&format!("kernel {} gets no shared memory", kernel.name), e))?;
+        set.map_err(|e| self.failed(&format!("shared memory of kernel {} cannot be set", kernel.name), e))?;
         kernel.asked.fetch_max(bytes, Ordering::Relaxed);
         Ok(())
     }
@@ -87,7 +87,7 @@ impl CudaDevice {
         let each = self.stream.context().bind_to_thread();
         let each =
             each.and_then(|()| found.function.occupancy_max_active_blocks_per_multiprocessor(threads, shared, None));
-        let each = each.map_err(|e| self.failed(&format!("kernel {kernel} does not say how many fit"), e))?;
+        let each = each.map_err(|e| self.failed(&format!("the occupancy of kernel {kernel} cannot be queried"), e))?;
         match each * self.gpu().multiprocessors {
             0 => Err(self.error(format!(
                 "not one block of kernel {kernel} fits ({threads} threads, {shared} bytes of shared memory); use the CPU"

@@ -102,7 +102,7 @@ impl CudaDevice {
 
     fn refused_memory(&self, asked: u128, e: DriverError) -> Error {
         if e.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-            return self.failed("memory cannot be had", e);
+            return self.failed("memory cannot be allocated", e);
         }
         let size = |bytes: u128| match bytes {
             0..0x10_0000 => format!("{bytes} bytes"),
@@ -113,6 +113,6 @@ impl CudaDevice {
             Ok(bytes) => format!("{} of {total} are free", size(bytes as u128)),
             Err(_) => format!("it has {total}"),
         };
-        self.error(format!("out of memory: {asked} more were asked for, {free}; take a smaller batch or use the CPU"))
+        self.error(format!("out of memory: {asked} were requested, {free}; use a smaller batch or use the CPU"))
     }
 }

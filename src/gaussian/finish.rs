@@ -50,7 +50,7 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Bas
     let total = cost(data, &at);
     let (low, high) = line.interval();
     let speed = line.speed_squared();
-    let residuals = meeting.map(|t| constraint_residuals(&line, earlier, t));
+    let constraint_errors = meeting.map(|t| constraint_residuals(&line, earlier, t));
     let starts = found.iter().map(|f| StartReport {
         kind: f.kind.clone(),
         cost: f.cost * data.cost_unit(),
@@ -75,10 +75,10 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Bas
             explained: differ.then(|| (barycentre - total) / barycentre),
         },
         report: Report {
-            intersection: residuals.map(|t| t.0 * square),
+            intersection: constraint_errors.map(|t| t.0 * square),
             horizontality: horizontality(&line),
             unit_norm: (speed - 1.0).abs(),
-            orthogonality: residuals.map_or(0.0, |t| t.1),
+            orthogonality: constraint_errors.map_or(0.0, |t| t.1),
             certificate: against.certify.then(|| square * at.iter().fold(0.0, |a: f64, f| a.max(f.gap))),
             starts: starts.collect(),
             status: found.first().map_or(Status::Converged, |f| f.status),
@@ -93,15 +93,15 @@ pub(crate) fn finish(data: &Data, found: &[Found], line: Geodesic, against: &Bas
     component.report.warnings = warnings(&component, differ);
     if !(constraints <= CONSTRAINT_TOLERANCE) {
         component.report.warnings.push(format!(
-            "its constraints hold to {constraints:.1e} only: the covariances along it are singular to rounding"
+            "its constraints are satisfied only to {constraints:.1e}: the covariances along it are singular to rounding"
         ));
     }
     if let (Some(t), Some(first)) = (meeting, earlier.first()) {
         let (low, high) = first.interval();
         if (t - low).min(high - t) < END_TOLERANCE * (high - low).min(1.0) && earlier.len() == 1 {
             component.report.warnings.push(
-                "it meets the first component at an end of that, where covariances are singular: there the best second \
-                 component is a limit, and its cost is nearly but not exactly attained"
+                "it meets the first component at an end of its interval, where covariances are singular: the best second \
+                 component exists only as a limit, and its cost is approached but not attained"
                     .into(),
             );
         }
@@ -156,20 +156,20 @@ fn warnings(c: &Component, differ: bool) -> Vec<String> {
     let mut out = vec![];
     match c.report.status {
         Status::Converged | Status::Completed | Status::Rounding | Status::Dropped => {}
-        Status::Stalled => out.push("the search stopped where no step lowers the cost; other starts may".into()),
+        Status::Stalled => out.push("the search stalled: no step lowers the cost; raise the number of starts".into()),
         Status::MaxIterations => {
-            out.push("the search did not converge within its evaluations; raise max evaluations".into());
+            out.push("the search reached its limit of evaluations before it converged; raise max evaluations".into());
         }
-        Status::Diverged => out.push("the search left the range of f64".into()),
+        Status::Diverged => out.push("a number of the search exceeded the range of f64".into()),
     }
     if !differ {
-        out.push("the measures do not differ: any geodesic through them has cost 0".into());
+        out.push("the measures are equal: every geodesic through them has cost 0".into());
     }
     let ends = c.at_end.iter().filter(|&&c| c).count();
     if 4 * ends > c.at_end.len() {
         let n = c.at_end.len();
         out.push(format!(
-            "{ends} of {n} measures project to an end of the interval: the geodesic cannot go on to them"
+            "{ends} of {n} measures project to an end of the interval: the geodesic cannot be extended to them"
         ));
     }
     out

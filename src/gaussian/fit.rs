@@ -298,7 +298,10 @@ impl Fit {
     /// [`Error::Parameter`] if no component is finished.
     pub fn model(&mut self) -> Result<Model> {
         let Some(base) = self.base.as_ref().filter(|_| !self.finished.is_empty()) else {
-            return Err(Error::parameter("components", "none is finished yet; call advance until it returns None"));
+            return Err(Error::parameter(
+                "components",
+                "no component is finished yet; call advance until it returns None",
+            ));
         };
         let spectrum = spectrum(&base.tangent, &self.data);
         let components = self.finished.iter().map(|f| f.component.clone()).collect();
@@ -340,7 +343,7 @@ fn spectrum(tangent: &Tangent, data: &Data) -> Vec<f64> {
 
 fn check(set: &Gaussians, settings: &Settings) -> Result<()> {
     if set.len() < 2 {
-        return Err(Error::parameter("measures", "there is one; a component needs at least two"));
+        return Err(Error::parameter("measures", "there is only one; a component needs at least two"));
     }
     let d = set.dim();
     let most = triangle(d) + if set.means().is_some() { d } else { 0 };
@@ -358,17 +361,20 @@ fn data_warnings(set: &Gaussians, settings: &Settings, data: &Data) -> Vec<Strin
     let mut out: Vec<String> = set.cleared().into_iter().collect();
     if data.frame.reduced() {
         let (d, dim) = (data.d, data.frame.dim);
-        out.push(format!("all covariances vanish to rounding in {} common directions, which are left out", dim - d));
+        out.push(format!("all covariances are 0 to rounding in {} common directions, which are left out", dim - d));
     }
     if let Some(&(i, rank)) = data.singular.first() {
         let count = data.singular.len();
         let what = match settings.degenerate {
             Degenerate::Ridge(relative) => {
                 format!(
-                    "geodesics were sought with a ridge of {relative:e} of the mean eigenvalue; costs are without it"
+                    "the search used a ridge of {relative:e} times the mean eigenvalue; costs are computed without it"
                 )
             }
-            _ => "the best geodesic may lie at the border of the cone, where the search is not reliable".into(),
+            _ => {
+                "the best geodesic may lie on the boundary of the cone of covariances, where the search is not reliable"
+                    .into()
+            }
         };
         out.push(format!(
             "{count} of {} covariances are singular ({}: rank {rank} of {}): {what}",

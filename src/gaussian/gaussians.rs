@@ -83,7 +83,8 @@ impl Gaussians {
             return Err(Error::parameter("covariances", "there are none"));
         }
         if !covariances.len().is_multiple_of(square) {
-            let problem = format!("{} numbers are not whole matrices of {dim} x {dim}", covariances.len());
+            let problem =
+                format!("{} numbers are not a multiple of the {dim} x {dim} entries of a matrix", covariances.len());
             return Err(Error::parameter("covariances", problem));
         }
         let mut checked: Vec<(&mut [f64], Result<Option<f64>>)> =
@@ -131,7 +132,7 @@ impl Gaussians {
         let n = self.len();
         let wrong = |index, problem: String| Err(Error::weights("measures", index, problem));
         if weights.len() != n {
-            return wrong(None, format!("{} weights for {n} measures; give one a measure", weights.len()));
+            return wrong(None, format!("{} weights for {n} measures; give one per measure", weights.len()));
         }
         if let Some(k) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
             let problem = format!("it is {}; a weight is a finite number of at least 0", weights[k]);
@@ -154,7 +155,7 @@ impl Gaussians {
     /// [`Error::Parameter`] if the number of names is not that of the measures.
     pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
         if names.len() != self.len() {
-            let problem = format!("{} names for {} measures; give one a measure", names.len(), self.len());
+            let problem = format!("{} names for {} measures; give one per measure", names.len(), self.len());
             return Err(Error::parameter("names", problem));
         }
         self.names = names;
@@ -181,7 +182,7 @@ impl Gaussians {
             }
             let (mean, covariance) = moments(measure);
             if !covariance.iter().all(|x| x.is_finite()) {
-                return Err(Error::points(measure.name(), "its covariance is beyond the range of f64; rescale it"));
+                return Err(Error::points(measure.name(), "its covariance exceeds the range of f64; rescale it"));
             }
             means.extend(mean);
             covariances.extend(covariance);
@@ -202,7 +203,7 @@ impl Gaussians {
         (count > 0).then(|| {
             format!(
                 "{count} of {} covariances had negative eigenvalues, down to {share:.1e} of the largest, within the \
-                 rounding of the stored numbers; they are set to 0",
+                 rounding error of the stored numbers; they are set to 0",
                 self.len()
             )
         })
@@ -288,7 +289,7 @@ fn moments(measure: &Measure) -> (Vec<f64>, Vec<f64>) {
 /// A covariance argument of a function, checked and made exactly symmetric, and its factor.
 pub(crate) fn check<'a>(name: &str, sigma: &'a [f64], d: usize) -> Result<(Cow<'a, [f64]>, Factor)> {
     if d == 0 || sigma.len() != d * d {
-        let problem = format!("{} numbers are no matrix of {d} x {d}", sigma.len());
+        let problem = format!("{} numbers are not a {d} x {d} matrix", sigma.len());
         return Err(Error::covariance(name, problem));
     }
     let mut sigma = Cow::Borrowed(sigma);
@@ -364,7 +365,7 @@ fn check_sign(name: impl Fn() -> String, factor: &Factor) -> Result<()> {
     match factor.eigenvalues {
         Some((low, high)) if !(low >= -NEGATIVE * high.max(0.0)) => {
             let problem = format!(
-                "its smallest eigenvalue is {low:.6e} (the largest {high:.6e}); a covariance has none below 0: repair \
+                "its smallest eigenvalue is {low:.6e} (the largest {high:.6e}); a covariance has no negative eigenvalue: repair \
                  it, or add at least {:.1e} to its diagonal",
                 -low
             );

@@ -86,11 +86,11 @@ impl Model {
 
     fn data(&self, set: &Gaussians) -> Result<Data> {
         if set.dim() != self.dim {
-            let problem = format!("they live in {} dimensions, the model in {}", set.dim(), self.dim);
+            let problem = format!("they have {} dimensions, but the model has {}", set.dim(), self.dim);
             return Err(Error::parameter("covariances", problem));
         }
         if self.centred && set.means().is_some() {
-            let problem = "the model was fitted to centred Gaussians and knows none; leave them out";
+            let problem = "the model was fitted to centred Gaussians and has no means; leave the means out";
             return Err(Error::parameter("means", problem));
         }
         let centre = if self.centred { vec![] } else { self.barycentre.mean.clone() };
@@ -126,12 +126,12 @@ impl Model {
         let mut out = vec![Vec::with_capacity(self.components.len()); data.len()];
         for c in &self.components {
             let (line, interval) = self.line(c);
-            for (row, projected) in out.iter_mut().zip(project_all(data, &line, interval, false)) {
+            for (row, projection) in out.iter_mut().zip(project_all(data, &line, interval, false)) {
                 row.push(Projection {
-                    time: projected.time * self.unit,
+                    time: projection.time * self.unit,
                     time_se: None,
-                    residual: projected.residual * self.unit * self.unit,
-                    at_end: projected.at_end,
+                    residual: projection.residual * self.unit * self.unit,
+                    at_end: projection.at_end,
                     status: Status::Converged,
                 });
             }

@@ -71,7 +71,7 @@ impl Data {
         // Means whose squared differences leave the range of f64 are an error.
         let size = (spread / n as f64).sqrt();
         if !size.is_finite() {
-            return Err(Error::parameter("measures", "their spread is beyond the range of f64; rescale them"));
+            return Err(Error::parameter("measures", "their variance exceeds the range of f64; rescale them"));
         }
         let unit = if size > 0.0 { 2f64.powi(size.log2().round() as i32) } else { 1.0 };
         let basis = common_range(set, negligible)?;
@@ -165,7 +165,7 @@ impl Data {
         let d = self.d;
         match (degenerate, self.singular.first()) {
             (Degenerate::Refuse, _) if !self.frame.basis.is_empty() => {
-                let problem = format!("all covariances vanish to rounding in {} common directions", self.frame.dim - d);
+                let problem = format!("all covariances are 0 to rounding in {} common directions", self.frame.dim - d);
                 Err(Error::parameter("degenerate", problem + "; choose reduce or a ridge, or leave them out"))
             }
             (Degenerate::Refuse, Some(&(i, rank))) => {

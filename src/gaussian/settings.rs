@@ -80,12 +80,13 @@ impl Settings {
             return Err(Error::parameter("starts", format!("it is {}; give at most 10000", self.starts)));
         }
         if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
-            let problem = format!("it is {}; give a share between 0 and 1, say 1e-9", self.tolerance);
+            let problem = format!("it is {}; give a fraction between 0 and 1, for instance 1e-9", self.tolerance);
             return Err(Error::parameter("tolerance", problem));
         }
         match self.degenerate {
             Degenerate::Ridge(ridge) if !(ridge > 0.0 && ridge < 1.0) => {
-                let problem = format!("the ridge is {ridge}; give a share of the mean eigenvalue, say 1e-8");
+                let problem =
+                    format!("the ridge is {ridge}; give a fraction of the mean eigenvalue, for instance 1e-8");
                 Err(Error::parameter("degenerate", problem))
             }
             _ => Ok(()),

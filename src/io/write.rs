@@ -70,7 +70,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     }
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.is_dir() {
-        let problem = format!("its directory {} does not exist; make it first", directory.display());
+        let problem = format!("its directory {} does not exist; create it first", directory.display());
         return Err(Error::file(path, "", problem));
     }
     let (_, temporary) = create_beside(path).map_err(|e| Error::io(path, e))?;
@@ -80,7 +80,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
 /// Creates a new hidden file in the same directory.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
+    path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not the name of a file"))?;
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -38,7 +38,7 @@ impl Activation {
         [Activation::Relu, Activation::Elu, Activation::Softplus, Activation::Tanh]
             .into_iter()
             .find(|a| a.name() == name)
-            .ok_or_else(|| Error::parameter("activation", format!("{name:?} is none of relu, elu, softplus, tanh")))
+            .ok_or_else(|| Error::parameter("activation", format!("{name:?} is not one of relu, elu, softplus, tanh")))
     }
 
     /// (σ, σ', σ'', σ''') at one number z, in f64.

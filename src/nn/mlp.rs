@@ -24,7 +24,7 @@ impl Mlp {
         if hidden.is_empty() || sizes.contains(&0) {
             return Err(Error::parameter(
                 "layers",
-                format!("{sizes:?}: give at least one hidden layer, none of width 0"),
+                format!("{sizes:?}: give at least one hidden layer; every width must be at least 1"),
             ));
         }
         Ok(Mlp { sizes, activation })

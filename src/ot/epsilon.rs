@@ -53,12 +53,12 @@ impl Epsilon {
     pub(crate) fn check<T: Real>(epsilon: f64, squared: f64, unit: f64) -> Result<()> {
         // The factor leaves room for the largest of many distances.
         if !(squared.is_finite() && T::from_f64(1e4 * squared).to_f64().is_finite()) {
-            let problem = format!("their squared distances leave the range of {}; divide all coordinates", T::NAME);
+            let problem = format!("their squared distances exceed the range of {}; divide all coordinates", T::NAME);
             return Err(Error::points("points", format!("{problem} by a common factor")));
         }
         if squared > 0.0 && !T::from_f64(1e4 * squared / epsilon).to_f64().is_finite() {
             let problem = format!(
-                "squared distances of {:.1e} over {:.1e} leave the range of {}",
+                "squared distances of {:.1e} divided by {:.1e} exceed the range of {}",
                 unit * squared,
                 unit * epsilon,
                 T::NAME
@@ -68,7 +68,7 @@ impl Epsilon {
         let most = 1e-4 * squared / T::EPSILON.to_f64();
         if squared > 0.0 && epsilon > most {
             let problem = format!(
-                "it is {:.1e}, so far above the squared distances of {:.1e} that rounding in {} would hide the result \
+                "it is {:.1e}, so much larger than the squared distances of {:.1e} that rounding errors of {} exceed the result \
                  (the squared distance of the means); give at most {:.1e}",
                 unit * epsilon,
                 unit * squared,

@@ -77,7 +77,8 @@ fn page(title: &str, dim: usize, strips: &[Strip], marks: &[Mark], summary: Opti
                 Shown::Gaussian { mean, covariance }
                     if dim > 2 || mean.len() != dim || covariance.len() != dim * dim =>
                 {
-                    let problem = format!("component {}: no Gaussian of dimension {dim}, 1 or 2", strip.component);
+                    let problem =
+                        format!("component {}: its Gaussians do not have dimension {dim}, 1 or 2", strip.component);
                     return refuse(problem);
                 }
                 _ => {}

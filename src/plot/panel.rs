@@ -191,7 +191,7 @@ impl Painter {
                 "Ellipses at one and two standard deviations; coordinate 1 to the right, coordinate 2 up.".to_string()
             }
             2 => "Coordinate 1 to the right, coordinate 2 up.".to_string(),
-            3 => "Seen obliquely, coordinate 3 up; nearer points are larger and darker.".to_string(),
+            3 => "Oblique projection, coordinate 3 up; nearer points are larger and darker.".to_string(),
             4 => "Coordinates 1 to 3 as position, coordinate 4 as colour.".to_string(),
             5 => "Only the first three of 5 coordinates are drawn.".to_string(),
             d => format!("Only the first three of {d} coordinates are drawn."),

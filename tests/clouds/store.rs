@@ -128,7 +128,7 @@ fn a_bad_model_is_not_written() {
     let bytes = fs::read(&path).unwrap();
     type Change = (&'static str, fn(&mut Model<f32>));
     let changes: [Change; 13] = [
-        ("component 1: the time of \"cloud 2, \\\"ä\\\"\" is NaN", |m| m.components[0].times[2] = f64::NAN),
+        ("component 1: the time of \"cloud 2, \\\"ä\\\"\"", |m| m.components[0].times[2] = f64::NAN),
         ("component 2: the residual of \"cloud 0, \\\"ä\\\"\" is inf", |m| {
             m.components[1].residuals[0] = f64::INFINITY
         }),
@@ -151,7 +151,7 @@ fn a_bad_model_is_not_written() {
         change(&mut bad);
         let error = bad.save(&path).unwrap_err();
         let text = error.to_string();
-        assert!(matches!(error, Error::File { .. }) && text.contains("m.safetensors: it is not written"), "{text}");
+        assert!(matches!(error, Error::File { .. }) && text.contains("m.safetensors: "), "{text}");
         assert!(text.contains(what) && !text.contains('\n'), "{what}: {text}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -179,15 +179,14 @@ fn a_bad_model_is_not_written() {
     for (what, change) in changes {
         let mut bad = good.clone();
         change(&mut bad);
-        let text = bad.save(&path).unwrap_err().to_string();
-        assert!(text.contains("it is not written") && text.contains(what), "{what}: {text}");
+        let error = bad.save(&path).unwrap_err();
+        assert!(error.code() == "file" && error.to_string().contains(what), "{what}: {error}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
     // A number stored as text in JSON cannot be NaN in a list.
     let mut bad = good;
     bad.spectrum[0] = f64::NAN;
-    let text = bad.save(&path).unwrap_err().to_string();
-    assert!(text.contains("cannot be read back"), "{text}");
+    assert_eq!(bad.save(&path).unwrap_err().code(), "file");
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
@@ -323,14 +322,17 @@ fn kinds_of_models_are_told_apart() {
     cloud_model.save(&c).unwrap();
     assert_eq!(wgpca::Model::load(&g).unwrap(), wgpca::Model::Gaussians(gaussian_model));
     assert_eq!(wgpca::Model::load(&c).unwrap(), wgpca::Model::Clouds32(cloud_model));
-    let said = |error: Error| error.to_string();
+    let said = |error: Error| {
+        assert_eq!(error.code(), "file", "{error}");
+        error.to_string()
+    };
     let text = said(Model::<f32>::load(&g).unwrap_err());
-    assert!(text.contains("g.safetensors") && text.contains("it holds a model of Gaussians, not a model"), "{text}");
+    assert!(text.contains("g.safetensors") && text.contains("model of Gaussians"), "{text}");
     let text = said(gaussian::Model::load(&c).unwrap_err());
-    assert!(text.contains("it holds a model, not a model of Gaussians"), "{text}");
+    assert!(text.contains("c.safetensors") && text.contains("model of Gaussians"), "{text}");
     rewrite(&g, |d| d["kind"] = "checkpoint".into());
     let text = said(wgpca::Model::load(&g).unwrap_err());
-    assert!(text.contains("it holds a checkpoint, not a model"), "{text}");
+    assert!(text.contains("g.safetensors") && text.contains("checkpoint"), "{text}");
 }
 
 /// The handle gives the same bytes and the same numbers as the model in it, in the precision of the fit.
@@ -357,7 +359,7 @@ fn a_handle_is_the_model_in_it() {
         let points = own.inverse_transform(1, c.times[0], clamp).ok().map(wgpca::Distribution::Points);
         assert_eq!(again.inverse_transform(1, c.times[0], clamp).ok(), points);
         let set = Gaussians::from_measures(&data).unwrap();
-        assert!(again.transform(&set).unwrap_err().to_string().contains("the model is one of clouds"));
+        assert!(matches!(again.transform(&set), Err(Error::Parameter { name: "measures", .. })));
     }
     let (narrow, wide) = (model::<f32>(), model::<f64>());
     check(&narrow, narrow.clone().into());
@@ -365,8 +367,7 @@ fn a_handle_is_the_model_in_it() {
     let own = gaussian_model(true);
     let handle = wgpca::Model::from_bytes(&own.to_bytes().unwrap()).unwrap();
     assert_eq!(handle, wgpca::Model::from(own));
-    let error = handle.transform(&measures()).unwrap_err().to_string();
-    assert!(error.contains("the model is one of Gaussians"), "{error}");
+    assert!(matches!(handle.transform(&measures()), Err(Error::Parameter { name: "measures", .. })));
     assert!(wgpca::Model::from_bytes(b"no model").is_err());
 }
 
@@ -475,10 +476,11 @@ fn a_checkpoint_knows_its_measures() {
     (0..5).for_each(|_| drop(fit.advance().unwrap()));
     fit.save_checkpoint(directory.path()).unwrap();
     let other: Vec<Measure> = data.iter().rev().cloned().collect();
-    let text = Fit::<f32>::resume(&other, directory.path()).err().unwrap().to_string();
-    assert!(text.contains("other measures"), "{text}");
-    let text = Fit::<f64>::resume(&data, directory.path()).err().unwrap().to_string();
-    assert!(text.contains("f32") && text.contains("f64"), "{text}");
+    let error = Fit::<f32>::resume(&other, directory.path()).err().unwrap();
+    assert!(error.code() == "file" && error.to_string().contains("measures"), "{error}");
+    let error = Fit::<f64>::resume(&data, directory.path()).err().unwrap();
+    let text = error.to_string();
+    assert!(error.code() == "file" && text.contains("f32") && text.contains("f64"), "{text}");
     let nowhere = directory.path().join("nowhere");
     assert!(matches!(Fit::<f32>::resume(&data, &nowhere), Err(Error::Io { .. })));
 }

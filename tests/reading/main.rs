@@ -82,27 +82,34 @@ fn one(name: &str, bytes: impl AsRef<[u8]>) -> (Vec<f64>, usize) {
     (measures[0].points().to_vec(), measures[0].dim())
 }
 
-/// Asserts that reading fails with a message of one line that contains the file's name and all the parts.
+/// Asserts that reading fails with an error of this code, and a message of one line that contains the file's name and these
+/// names, places and numbers. The rest of the text is free.
 #[track_caller]
-fn refuse(name: &str, bytes: impl AsRef<[u8]>, parts: &[&str]) {
-    refuse_with(name, bytes, &ReadOptions::default(), parts);
+fn refuse(name: &str, bytes: impl AsRef<[u8]>, code: &str, parts: &[&str]) {
+    refuse_with(name, bytes, &ReadOptions::default(), code, parts);
 }
 
 #[track_caller]
-fn refuse_with(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions, parts: &[&str]) {
+fn refuse_with(name: &str, bytes: impl AsRef<[u8]>, options: &ReadOptions, code: &str, parts: &[&str]) {
     let dir = Dir::new();
     let path = dir.put(name, bytes);
     let parts: Vec<&str> = [&[name], parts].concat();
-    fails(&[path], options, &parts);
+    fails(&[path], options, code, &parts);
 }
 
-/// Asserts that reading these inputs fails with a message of one line that contains the parts.
+/// Asserts that reading these inputs fails with an error of this code, and a message of one line that contains the parts.
 #[track_caller]
-fn fails<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions, parts: &[&str]) {
-    let message = match read_measures(inputs, options) {
+fn fails<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions, code: &str, parts: &[&str]) {
+    let error = match read_measures(inputs, options) {
         Ok(measures) => panic!("{} measures instead of an error with {parts:?}", measures.len()),
-        Err(e) => e.to_string(),
+        Err(e) => e,
     };
+    // The random name of the directory does not count: it could contain a part.
+    let mut message = error.to_string();
+    for directory in inputs.iter().filter_map(|path| path.as_ref().parent()) {
+        message = message.replace(&format!("{}/", directory.display()), "");
+    }
+    assert_eq!(error.code(), code, "{message}");
     assert!(!message.contains('\n'), "more than one line: {message}");
     for part in parts {
         assert!(message.contains(part), "no {part:?} in: {message}");

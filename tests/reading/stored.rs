@@ -44,7 +44,7 @@ fn a_table_with_its_index() {
 fn points_with_colours() {
     agrees("colours", "colours_x.xyz", "colours_y.xyz");
     let reading = read_how(&[file("colours_x.xyz")], &ReadOptions::default());
-    says(&reading.notices, &["columns R, G, B are left out"]);
+    says(&reading.notices, &["columns R, G, B"]);
     assert_eq!(reading.summary, "1 cloud of 120 points in R^3 (X, Y, Z), equal weights");
 }
 
@@ -62,21 +62,22 @@ fn covariances_in_single_precision() {
         assert!((c.costs.cost - cost).abs() < 1e-4 * cost, "{} for {cost}", c.costs.cost);
         assert!((model.barycentre.cost - all).abs() < 1e-4 * all, "{} for {all}", model.barycentre.cost);
         assert!((c.costs.explained.expect("a share") - number(&case, "explained")).abs() < 1e-4);
-        says(&model.warnings, &["vanish", "1 common direction"]);
+        says(&model.warnings, &["1 common"]);
         if number(&case, "negative") > 0.0 {
-            says(&model.warnings, &["negative eigenvalues", "rounding of the stored numbers", "set to 0"]);
+            says(&model.warnings, &["negative eigenvalues"]);
         }
-        assert!(!model.warnings.iter().any(|w| w.contains("are singular")), "{:?}", model.warnings);
+        assert!(!model.warnings.iter().any(|w| w.contains("singular")), "{:?}", model.warnings);
     }
     let refused = fit(&set, &Settings { degenerate: Degenerate::Refuse, ..Settings::default() }, &pool);
-    assert!(refused.expect_err("singular").to_string().contains("common direction"));
+    let refused = refused.expect_err("singular");
+    assert!(refused.code() == "parameter" && refused.to_string().contains("degenerate"), "{refused}");
     // The same numbers as float64 are not covariances.
     let dir = Dir::new();
     let wide = |v: f64| v.to_le_bytes().to_vec();
     let data: Vec<u8> = [1.0, 1.0, 1.0, 1.0 - 6e-8].iter().flat_map(|v| wide(*v)).collect();
     let double = dir.put("d.npy", npy(1, "'<f8'", false, "(1, 2, 2)", &data));
-    let e = wgpca::io::read_gaussians(&double, &Default::default()).expect_err("indefinite").to_string();
-    assert!(e.contains("smallest eigenvalue"), "{e}");
+    let e = wgpca::io::read_gaussians(&double, &Default::default()).expect_err("indefinite");
+    assert!(e.code() == "covariance" && e.to_string().contains("eigenvalue"), "{e}");
     let data: Vec<u8> = [1.0f32, 1.0, 1.0, 1.0 - 6e-8].iter().flat_map(|v| v.to_le_bytes()).collect();
     let single = dir.put("s.npy", npy(1, "'<f4'", false, "(1, 2, 2)", &data));
     assert!(wgpca::io::read_gaussians(&single, &Default::default()).is_ok());
@@ -114,13 +115,9 @@ fn the_command_line_says_how_it_read() {
     dir.put("y.xyz", "//X Y R\n0.5 1 9\n2 4 9\n");
     let (code, out, said) = run(&["sinkhorn", "x.csv", "y.xyz"], "");
     assert_eq!(code, Some(0), "{said}");
-    for line in [
-        "x.csv: column without a name is left out",
-        "1 cloud of 2 points in R^2 (x, y), equal weights",
-        "y.xyz: column R is left out",
-        "1 cloud of 2 points in R^2 (X, Y), equal weights",
-    ] {
-        assert!(said.lines().any(|l| l == line), "{line} in {said}");
+    let lines: Vec<String> = said.lines().map(String::from).collect();
+    for parts in [["x.csv", "column"], ["R^2", "(x, y)"], ["y.xyz", "column R"], ["R^2", "(X, Y)"]] {
+        says(&lines, &parts);
     }
     let (_, quiet, nothing) = run(&["--quiet", "sinkhorn", "x.csv", "y.xyz"], "");
     assert_eq!((quiet.as_str(), nothing.as_str()), (out.as_str(), ""));
@@ -143,5 +140,5 @@ fn the_command_line_says_how_it_read() {
     let (code, _, said) = run(&["--quiet", "sinkhorn", "mixed.txt", "mixed.txt", "--columns", "1-3"], "");
     assert_eq!((code, said.as_str()), (Some(0), ""));
     let (code, _, said) = run(&["sinkhorn", "x.csv", "y.xyz", "--columns", "0"], "");
-    assert!(code == Some(2) && said.contains("count from 1"), "{said}");
+    assert!(code == Some(2) && said.contains("--columns"), "{said}");
 }

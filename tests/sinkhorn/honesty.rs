@@ -47,10 +47,14 @@ fn bad_input_is_refused() {
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut coords = px(10, 3);
         coords[3 * 4 + 1] = bad;
-        let message = Points::uniform(&coords, 3).unwrap_err().to_string();
+        let error = Points::uniform(&coords, 3).unwrap_err();
+        let message = error.to_string();
+        assert_eq!(error.code(), "points");
         assert!(message.contains("point 4") && message.contains("coordinate 1"), "{message}");
         assert!(Points::uniform(&cast::<f32>(&coords), 3).is_err());
-        let message = Points::weighted(&[0.0, 1.0, 2.0], 1, &[0.5, 0.5, bad]).unwrap_err().to_string();
+        let error = Points::weighted(&[0.0, 1.0, 2.0], 1, &[0.5, 0.5, bad]).unwrap_err();
+        let message = error.to_string();
+        assert_eq!(error.code(), "weights");
         assert!(message.contains('2'), "{message}");
     }
     for weights in [&[0.5, 0.25, 0.25][..], &[-0.1, 1.1], &[0.0, 0.0], &[1.0]] {
@@ -79,8 +83,8 @@ fn bad_input_is_refused() {
 fn input_beyond_the_range_is_refused() {
     fn refused<T: Real>(y: &[f64], epsilon: Epsilon) {
         let (x, y) = (cloud::<T>(&[0.0, 1.0], 1, None), cloud(y, 1, None));
-        let error = divergence(&x, &y, &Sinkhorn { epsilon, ..Default::default() }).unwrap_err().to_string();
-        assert!(error.contains(T::NAME), "{error}");
+        let error = divergence(&x, &y, &Sinkhorn { epsilon, ..Default::default() }).unwrap_err();
+        assert!(["points", "parameter"].contains(&error.code()) && error.to_string().contains(T::NAME), "{error}");
     }
     let auto = Epsilon::default();
     refused::<f64>(&[1e300, 2e300], auto);

@@ -63,7 +63,7 @@ impl<T: Real> Evaluator<T> {
         let mut descents: Vec<_> =
             each.map(|(target, &time)| Descent::new(&track, target, &interval, time, MAJORISATION_STEPS)).collect();
         self.solves.run_all(&mut descents, &self.sinkhorn)?;
-        Ok(descents.iter().zip(&self.weights).map(|(d, w)| w * d.found().value).sum())
+        Ok(descents.iter().zip(&self.weights).map(|(d, w)| w * d.projection().value).sum())
     }
 }
 
@@ -113,6 +113,6 @@ impl<T: Real> Measures<'_, T> {
         let search = |target| Search::new(tracks, target, curve.interval, curve.span);
         let mut searches: Vec<_> = targets.iter().map(search).collect();
         self.solves.run_all(&mut searches, self.sinkhorn)?;
-        Ok(searches.iter().map(Search::found).collect())
+        Ok(searches.iter().map(Search::projection).collect())
     }
 }

@@ -63,12 +63,12 @@ impl<T: Real> Measures<'_, T> {
         &mut self,
         components: &[Projected<'_, T>],
         from: usize,
-        baseline: BaselineChoice,
+        choice: BaselineChoice,
         points: usize,
     ) -> Result<Shares> {
         let n = self.sources.len();
         let draws = Draws::new(self.sources, self.weights, points);
-        let known = match baseline {
+        let known = match choice {
             BaselineChoice::Known(baseline) if baseline.excess.len() == n * draws.blocks => Ok(baseline),
             BaselineChoice::Known(Baseline { time, .. }) | BaselineChoice::At(time) => Err(time),
         };

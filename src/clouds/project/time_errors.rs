@@ -100,6 +100,6 @@ impl<T: Real> Measures<'_, T> {
         let mut chains: Vec<_> =
             each.map(|(target, time, steps)| Descent::to_time(&track, target, interval, time, steps)).collect();
         self.solves.run_all(&mut chains, self.sinkhorn)?;
-        Ok(chains.iter().map(|c| (c.found().time, c.found().report)).collect())
+        Ok(chains.iter().map(|c| (c.projection().time, c.projection().report)).collect())
     }
 }

@@ -60,7 +60,7 @@ impl<'a, T: Real> Descent<'a, T> {
         Descent { track, target, interval, time, left: steps, valued: false, value: f64::NAN, along }
     }
 
-    pub fn found(&self) -> ProjectedTime {
+    pub fn projection(&self) -> ProjectedTime {
         ProjectedTime { time: self.time, value: self.value, report: self.along.report }
     }
 }
@@ -126,7 +126,7 @@ pub(crate) struct Search<'a, T> {
     span: f64,
     stage: Stage<T>,
     along: Along<T>,
-    found: ProjectedTime,
+    projection: ProjectedTime,
 }
 
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ impl<'a, T: Real> Search<'a, T> {
         interval: &'a Interval,
         times: (f64, f64),
     ) -> Self {
-        let found = ProjectedTime { time: f64::NAN, value: f64::NAN, report: target.report };
+        let projection = ProjectedTime { time: f64::NAN, value: f64::NAN, report: target.report };
         let times = if times.0.is_finite() && times.1.is_finite() { times } else { (0.0, 0.0) };
         Search {
             track,
@@ -157,12 +157,12 @@ impl<'a, T: Real> Search<'a, T> {
             span: 0.0,
             stage: Stage::New,
             along: Along::new(target.report),
-            found,
+            projection,
         }
     }
 
-    pub fn found(&self) -> ProjectedTime {
-        self.found
+    pub fn projection(&self) -> ProjectedTime {
+        self.projection
     }
 
     /// The first stage: a grid, or a single time if the curve does not move.
@@ -205,13 +205,13 @@ impl<T: Real> Query<T> for Search<'_, T> {
                     self.along.report.status = Status::Diverged;
                 }
                 // A divergence is at least 0. A negative value is an error of the solves.
-                self.found = ProjectedTime { time: fine.time, value: value.max(0.0), report: self.along.report };
+                self.projection = ProjectedTime { time: fine.time, value: value.max(0.0), report: self.along.report };
                 let curvature = 2.0 * self.track.speed_squared;
                 let goes_on =
                     slope.is_finite() && fine.tell(slope, curvature, self.interval, TIME_PRECISION * self.span);
                 if !goes_on {
                     if !value.is_finite() {
-                        self.found.value = f64::NAN;
+                        self.projection.value = f64::NAN;
                     }
                     self.stage = Stage::Done;
                     self.along.release();

@@ -83,7 +83,10 @@ impl Rows {
         let fits = |rows: &usize| Rows { rows: *rows, stride }.shared() <= SHARED;
         let rows = [8, 1].into_iter().find(fits).ok_or_else(|| {
             let most = (SHARED / 4 - THREADS as usize) / 2;
-            Error::parameter("layers", format!("the widest has {stride} units, a GPU takes {most}; use the CPU"))
+            Error::parameter(
+                "layers",
+                format!("the widest has {stride} units, but a GPU supports at most {most}; use the CPU"),
+            )
         })?;
         Ok(Rows { rows, stride })
     }

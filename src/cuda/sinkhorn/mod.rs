@@ -138,14 +138,14 @@ impl Solver {
     pub(crate) fn new(device: &CudaDevice, most: Size, settings: &Sinkhorn) -> Result<Self> {
         settings.validate()?;
         let Size { pairs, n, m, d } = most;
-        let too_large = || device.error("the clouds are too large to count; give fewer points or use the CPU");
+        let too_large = || device.error("the clouds have too many points; give fewer points or use the CPU");
         let counts = [pairs.checked_mul(3), d.checked_mul(4), n.checked_mul(2), m.checked_mul(2)];
         if !counts.iter().all(|c| c.is_some_and(|c| u32::try_from(c).is_ok())) || most.work().is_none() {
             return Err(too_large());
         }
         let resident = device.max_cooperative_blocks("sinkhorn_solve", THREADS, SHARED)?;
         if resident < 2 {
-            return Err(device.error("it holds one block of the solver at a time, two are needed; use the CPU"));
+            return Err(device.error("it can run one block of the solver at a time, but two are needed; use the CPU"));
         }
         let most_parts = most_parts(resident);
         Ok(Solver {

@@ -147,7 +147,7 @@ impl Step {
         };
         // Limit of the grid dimensions y and z.
         if size.pairs + 1 + earlier.len() > usize::from(u16::MAX) {
-            let problem = format!("{} a step are more than a GPU takes; give fewer or use the CPU", size.pairs);
+            let problem = format!("{} per step exceed what a GPU supports; give fewer or use the CPU", size.pairs);
             return Err(Error::parameter("measures", problem));
         }
         let constraints = ConstraintResiduals {

@@ -206,7 +206,7 @@ fn regular(name: &str, sigma: &[f64], d: usize) -> Result<Vec<f64>> {
 
 fn tangent(u: &[f64], d: usize) -> Result<Vec<f64>> {
     if u.len() != d * d {
-        let problem = format!("{} numbers are no matrix of {d} x {d}", u.len());
+        let problem = format!("{} numbers are not a {d} x {d} matrix", u.len());
         return Err(Error::covariance("the tangent vector", problem));
     }
     let mut u = u.to_vec();

@@ -22,7 +22,7 @@ pub fn sectional_curvature(sigma: &[f64], u: &[f64], v: &[f64], d: usize) -> Res
     let (uu, vv, uv) = (inner_product(sigma, u, u, d)?, inner_product(sigma, v, v, d)?, inner_product(sigma, u, v, d)?);
     let area = uu * vv - uv * uv;
     if !(area > 1e-14 * uu * vv) {
-        return Err(Error::parameter("tangent vectors", "they are parallel; two directions span a plane"));
+        return Err(Error::parameter("tangent vectors", "they are parallel; give two linearly independent vectors"));
     }
     let (u, v) = (lyapunov(sigma, u, d)?, lyapunov(sigma, v, d)?);
     let (mut product, mut bracket) = (vec![0.0; d * d], vec![0.0; d * d]);

@@ -38,19 +38,21 @@ impl Geodesic {
     pub fn new(a: &[f64], x: &[f64], d: usize) -> Result<Self> {
         for (name, matrix) in [("the lift", a), ("its velocity", x)] {
             if matrix.len() != d * d || !matrix.iter().all(|v| v.is_finite()) {
-                return Err(Error::covariance(name, format!("it is no finite matrix of {d} x {d}")));
+                return Err(Error::covariance(name, format!("it is not a finite {d} x {d} matrix")));
             }
         }
         let sigma = gram(a, d);
         let found = factor(&sigma, d);
         if found.rank < d {
-            return Err(Error::covariance("the lift", "it is singular; a geodesic passes through regular matrices"));
+            return Err(Error::covariance("the lift", "it is singular; a geodesic needs an invertible matrix"));
         }
         let mut xta = vec![0.0; d * d];
         multiply_tn(x, a, d, &mut xta);
         let skew = (0..d * d).map(|p| (xta[p] - xta[p % d * d + p / d]).powi(2)).sum::<f64>().sqrt();
         if skew > 1e-6 * norm(x) * norm(a) {
-            let problem = format!("it is not horizontal: its product with the lift is {skew:.1e} from symmetric");
+            let problem = format!(
+                "it is not horizontal: its product with the lift differs from a symmetric matrix by {skew:.1e}"
+            );
             return Err(Error::covariance("its velocity", problem));
         }
         let u = differential(a, x, d)?;

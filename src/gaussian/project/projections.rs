@@ -72,16 +72,16 @@ pub(crate) fn project_all(data: &Data, line: &Geodesic, (low, high): (f64, f64),
             (row[0], row[1]) = (time, matrices + dot(&means, &means));
         }
     });
-    let projected = |row: &[f64]| ProjectedTime {
+    let projection = |row: &[f64]| ProjectedTime {
         time: row[0],
         residual: row[1],
         at_end: row[0] <= low || row[0] >= high,
         gap: row[2],
     };
-    rows.chunks_exact(3).map(projected).collect()
+    rows.chunks_exact(3).map(projection).collect()
 }
 
 /// Σ_i w_i times the residuals.
-pub(crate) fn cost(data: &Data, projected: &[ProjectedTime]) -> f64 {
-    projected.iter().zip(&data.weights).map(|(f, w)| w * f.residual).sum()
+pub(crate) fn cost(data: &Data, projections: &[ProjectedTime]) -> f64 {
+    projections.iter().zip(&data.weights).map(|(f, w)| w * f.residual).sum()
 }

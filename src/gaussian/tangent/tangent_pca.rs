@@ -71,7 +71,7 @@ pub fn tangent_pca(set: &Gaussians, components: usize, pool: &Pool) -> Result<Ta
         let data = Data::new(set, Degenerate::Reduce, NEGLIGIBLE_EIGENVALUE)?;
         let most = triangle(data.d) + data.m;
         if components == 0 || components > most {
-            let problem = format!("they are {components}; give 1 to {most}, as many as there are directions");
+            let problem = format!("they are {components}; give 1 to {most}, the number of directions");
             return Err(Error::parameter("components", problem));
         }
         let tangent = Tangent::new(&data, fixed_point(&data, data.search_factors()), components);

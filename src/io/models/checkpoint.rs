@@ -141,12 +141,12 @@ impl<T: Real> Fit<T> {
         let fault = |problem: String| Error::file(&path, "", problem);
         if document["dtype"] != T::NAME {
             let dtype = document["dtype"].as_str().unwrap_or("?");
-            return Err(fault(format!("it was written by a fit in {dtype}, this one computes in {}", T::NAME)));
+            return Err(fault(format!("it was written by a fit in {dtype}, but this fit computes in {}", T::NAME)));
         }
         let mut fit = Fit::new(measures, &settings_of(&path, &document)?)?;
         if document["measures"] != fit.fingerprint() {
             let problem =
-                "it belongs to other measures: give the same inputs in the same order, or start anew without it";
+                "it belongs to other measures: give the same inputs in the same order, or start a new fit without it";
             return Err(fault(problem.into()));
         }
         fit.set_position(position);

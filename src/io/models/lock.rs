@@ -58,7 +58,7 @@ fn in_use(directory: &Path, file: &mut File) -> Error {
     file.take(1000).read_to_end(&mut bytes).ok();
     let text: String = String::from_utf8_lossy(&bytes).chars().take_while(|c| !c.is_control()).collect();
     let whose = if text.is_empty() { "another process" } else { &text };
-    Error::file(directory, "", format!("it is in use by {whose}; wait for its end or name another directory"))
+    Error::file(directory, "", format!("it is in use by {whose}; wait for it to end or give another directory"))
 }
 
 /// Formats a time as `2026-11-29 06:12:45 UTC`.

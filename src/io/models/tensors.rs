@@ -39,7 +39,7 @@ impl<T> Arrays<T> for Adam<T> {
 
 /// An error that says why nothing was written.
 pub(crate) fn refused(path: &Path, problem: impl std::fmt::Display) -> Error {
-    Error::file(path, "", format!("it is not written, and what was there is kept: {problem}"))
+    Error::file(path, "", format!("it is not written, and an existing file is kept: {problem}"))
 }
 
 /// Writes `content` with its arrays and the `facts` about it, after checking that the bytes read back.
@@ -63,7 +63,7 @@ pub(crate) fn to_bytes<T: Real, C: Serialize + DeserializeOwned + Arrays<T>>(
     let again = File::parse(path, kind, Cow::Borrowed(&bytes)).and_then(|file| file.content::<T, C>(kind));
     match again.and_then(|(mut again, _)| encode(path, kind, facts, &mut again)) {
         Ok(same) if same == bytes => Ok(bytes),
-        Ok(_) => Err(refused(path, "a number in it, infinite or NaN, cannot be read back")),
+        Ok(_) => Err(refused(path, "it contains an infinite number or NaN, which cannot be read back")),
         Err(Error::File { problem, .. }) => Err(refused(path, format!("it cannot be read back: {problem}"))),
         Err(other) => Err(other),
     }
@@ -142,7 +142,7 @@ impl<'a> File<'a> {
         let format = document["format"].as_str().unwrap_or_default();
         if format.split('.').next() != FORMAT.split('.').next() {
             let problem = format!(
-                "its format is {format:?}, this program reads {FORMAT:?} and later minor versions; update wgpca or fit \
+                "its format is {format:?}, but this program reads {FORMAT:?} and later minor versions; update wgpca or fit \
                  again"
             );
             return Err(Error::file(path, "", problem));
@@ -202,7 +202,8 @@ impl<'a> File<'a> {
 }
 
 fn broken(path: &Path, wanted: &str, what: &dyn std::fmt::Display) -> Error {
-    let problem = format!("it is not a whole safetensors file of wgpca ({what}); name the {wanted} that a fit wrote");
+    let problem =
+        format!("it is not a complete safetensors file of wgpca ({what}); name the {wanted} that a fit wrote");
     Error::file(path, "", problem)
 }
 

@@ -51,7 +51,9 @@ impl FromStr for Columns {
             None => Columns::Names(items.into_iter().map(String::from).collect()),
             Some(ranges) => {
                 if let Some((first, last)) = ranges.iter().find(|(first, last)| *first == 0 || first > last) {
-                    return wrong(format!("{first}-{last} is no range of positions; they rise and count from 1"));
+                    return wrong(format!(
+                        "{first}-{last} is not a range of positions; positions increase and count from 1"
+                    ));
                 }
                 if ranges.iter().any(|(first, last)| last - first > MAX_COLUMN) {
                     return wrong(format!(
@@ -95,7 +97,7 @@ impl Columns {
     pub(crate) fn find(&self, names: Option<&[&str]>, width: usize) -> Result<Vec<usize>, String> {
         match (self, names) {
             (Columns::Positions(positions), _) => match positions.iter().find(|&&p| p > width) {
-                Some(p) => Err(format!("column {p} is asked for, but there are {width} columns")),
+                Some(p) => Err(format!("column {p} is requested, but there are {width} columns")),
                 None => Ok(positions.iter().map(|p| p - 1).collect()),
             },
             (Columns::Names(wanted), Some(names)) => wanted
@@ -337,7 +339,7 @@ fn find_weight(names: &[&str], roles: &[Role], among: &[usize], wanted: Weights<
     let found: Vec<usize> = among.iter().copied().filter(is_weight).collect();
     match (&found[..], wanted) {
         ([], Weights::Named(wanted)) if names.contains(&wanted) => {
-            Err(format!("column {wanted:?} is asked for as a coordinate and as the weights; choose one of the two"))
+            Err(format!("column {wanted:?} is requested as a coordinate and as the weights; choose one of the two"))
         }
         ([], Weights::Named(wanted)) => {
             Err(format!("no column is called {wanted:?}; the columns are {}", names.join(", ")))

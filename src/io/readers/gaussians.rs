@@ -82,7 +82,7 @@ impl GaussianFiles {
         if let Some(path) = &self.names {
             let names = lines(path)?;
             if names.len() != set.len() {
-                let problem = format!("it has {} names for {} measures; give one a line", names.len(), set.len());
+                let problem = format!("it has {} names for {} measures; give one per line", names.len(), set.len());
                 return Err(Error::file(path, "", problem));
             }
             set = set.with_names(names)?;
@@ -133,12 +133,12 @@ fn archive(bytes: &[u8]) -> std::result::Result<Stack, Fault> {
     let found = || if names.is_empty() { "none".into() } else { names.join(", ") };
     let keys = OfGaussians::find(&names)?;
     let Some(name) = keys.covariances else {
-        let problem = format!("it holds no array \"covariances\" (its arrays: {}); give the stack this name", found());
+        let problem = format!("it has no array \"covariances\" (its arrays: {}); give the stack this name", found());
         return Err(problem.into());
     };
     // An array that the user saved beside the covariances must not be dropped silently.
     if let Some(other) = keys.others.first() {
-        let problem = "it is none of covariances, means and weights; call it so, or save the archive without it";
+        let problem = "it is not one of covariances, means and weights; rename it, or save the archive without it";
         return Err(Fault::at(npz::array(other), problem));
     }
     let mut read = |name: Option<&str>| match name {

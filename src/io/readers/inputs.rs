@@ -47,7 +47,7 @@ impl Input {
             return Err(Error::file(
                 &self.path,
                 "",
-                "standard input has no name that tells its format; give it (format)",
+                "the format of standard input is not known from a name; give it (format)",
             ));
         }
         // If the path does not exist, say so before anything about its ending.
@@ -55,7 +55,7 @@ impl Input {
         let inner = if is_packed(&self.path) { self.path.file_stem().map(Path::new) } else { Some(&*self.path) };
         let problem = match inner.and_then(Path::extension) {
             Some(e) => format!("files that end in .{} are not read", e.to_string_lossy()),
-            None => "its name has no ending that tells its format".into(),
+            None => "its name has no ending that determines its format".into(),
         };
         Err(Error::file(&self.path, "", format!("{problem}; convert it to one of {}", endings(false))))
     }
@@ -120,8 +120,8 @@ fn directory(path: &Path, options: &ReadOptions, remarks: &mut Remarks) -> Resul
     let Listing { files, skipped, .. } = listing;
     let under = match skipped {
         0 => String::new(),
-        1 => "; a subdirectory is not looked into (recursive)".into(),
-        n => format!("; {n} subdirectories are not looked into (recursive)"),
+        1 => "; a subdirectory is not searched (recursive)".into(),
+        n => format!("; {n} subdirectories are not searched (recursive)"),
     };
     if files.is_empty() {
         let problem =
@@ -136,7 +136,7 @@ fn directory(path: &Path, options: &ReadOptions, remarks: &mut Remarks) -> Resul
     let kept = if clouds.is_empty() {
         files
     } else {
-        let text = "by its name it is no cloud; it is left out (name the file itself to read it)";
+        let text = "its name is not that of a cloud; it is left out (name the file itself to read it)";
         remarks.extend(others.into_iter().map(|file| (file, Remark::notice(text))));
         clouds
     };

@@ -22,7 +22,7 @@ struct Header {
 }
 
 fn truncated() -> Fault {
-    String::from("it ends too early; it is truncated or no .las file").into()
+    String::from("it ends too early; it is truncated or not a .las file").into()
 }
 
 /// Reads `N` bytes at an offset.
@@ -67,7 +67,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Content, Fault> {
 
 fn header(bytes: &[u8]) -> Result<Header, Fault> {
     if !bytes.starts_with(b"LASF") {
-        return Err(String::from("it does not begin with \"LASF\"; it is no .las file").into());
+        return Err(String::from("it does not begin with \"LASF\"; it is not a .las file").into());
     }
     let minor = field::<1>(bytes, 25)?[0];
     let format = field::<1>(bytes, 104)?[0];
@@ -86,7 +86,7 @@ fn header(bytes: &[u8]) -> Result<Header, Fault> {
         offset[k] = f64::from_le_bytes(field(bytes, 155 + 8 * k)?);
     }
     if scale.iter().any(|s| !(s.is_finite() && *s != 0.0)) || offset.iter().any(|o| !o.is_finite()) {
-        return Err(String::from("its header gives scales and offsets that are no finite numbers; repair it").into());
+        return Err(String::from("its header gives scales and offsets that are not finite numbers; repair it").into());
     }
     Ok(Header { start: whole(bytes, 96)?, length, points, compressed: format & COMPRESSED != 0, scale, offset })
 }
@@ -106,9 +106,9 @@ fn unpack(bytes: &[u8], header: &Header, mut take: impl FnMut(&[u8])) -> Result<
     use std::io::Cursor;
 
     let bad = |what: &str| Fault::from(format!("{what}; it is damaged or truncated"));
-    let vlr = LazVlr::from_buffer(laszip_record(bytes)?).map_err(|e| bad(&format!("its record of LASzip: {e}")))?;
+    let vlr = LazVlr::from_buffer(laszip_record(bytes)?).map_err(|e| bad(&format!("its LASzip record: {e}")))?;
     if !fits(vlr.items(), header.length) {
-        return Err(bad("its record of LASzip does not fit the length of its points"));
+        return Err(bad("its LASzip record does not fit the length of its points"));
     }
     let chunks = chunks(bytes, header.start)?;
     if chunks > bytes.len() {
@@ -165,7 +165,7 @@ fn laszip_record(bytes: &[u8]) -> Result<&[u8], Fault> {
         }
         at += HEAD + length;
     }
-    Err(String::from("its points are compressed, but it has no record of LASzip; it is damaged").into())
+    Err(String::from("its points are compressed, but it has no LASzip record; it is damaged").into())
 }
 
 /// The number of chunks of compressed points. The offset of the chunk table is stored before the points or at the end of the

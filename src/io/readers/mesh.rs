@@ -24,7 +24,7 @@ pub(crate) fn content(
 pub(crate) fn spoilt(Fault { place, problem }: &Fault) -> Remark {
     let colon = if place.is_empty() { "" } else { ": " };
     let detail = format!(" ({place}{colon}{problem})");
-    Remark { detail, ..Remark::notice("the vertices are read, but what follows them is damaged") }
+    Remark { detail, ..Remark::notice("the vertices are read, but the data after them are damaged") }
 }
 
 /// Adds a face, divided into a fan of triangles around its first corner. `corners` are indices as stored in the file.

@@ -24,7 +24,7 @@ pub(crate) fn warning(clouds: &[ReadCloud]) -> Option<String> {
     if !colours.is_empty() && whole.iter().any(|whole| !whole) {
         let (s, holds) = if colours.len() == 1 { ("", "holds") } else { ("s", "hold") };
         return Some(format!(
-            "column{s} {} of {d} {holds} whole numbers from 0 to 255 beside others, colours perhaps; all are read as \
+            "column{s} {} of {d} {holds} whole numbers from 0 to 255 beside others, possibly colours; all are read as \
              coordinates: choose the coordinates if they are not (columns)",
             colours.join(", ")
         ));
@@ -35,7 +35,7 @@ pub(crate) fn warning(clouds: &[ReadCloud]) -> Option<String> {
     };
     let first = [3, d - 3].into_iter().find(|&first| first + 3 <= d && first >= 2 && unit(first))?;
     Some(format!(
-        "columns {} to {} of {d} are unit vectors, normals perhaps; all are read as coordinates: choose the coordinates if \
+        "columns {} to {} of {d} are unit vectors, possibly normals; all are read as coordinates: choose the coordinates if \
          they are not (columns)",
         first + 1,
         first + 3

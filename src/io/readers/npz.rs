@@ -70,7 +70,7 @@ impl<'a> Keys<'a> {
         {
             let found = names.join(", ");
             return Err(
-                format!("no array is called {key:?}, which is asked for as the weights; it holds {found}").into()
+                format!("no array is called {key:?}, which is requested as the weights; it holds {found}").into()
             );
         }
         let free: Vec<&str> = names.iter().copied().filter(|n| Some(*n) != weights_key).collect();
@@ -103,9 +103,9 @@ impl<'a> Archive<'a> {
     /// Opens an archive; two arrays with the same name are an error.
     pub fn open(bytes: &'a [u8]) -> Result<Self, Fault> {
         let archive = Archive::list(bytes)
-            .map_err(|e| Fault::from(format!("it is no readable .npz ({e}); save it again with numpy.savez")))?;
+            .map_err(|e| Fault::from(format!("it is not a readable .npz ({e}); save it again with numpy.savez")))?;
         match archive.arrays.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            Some(twice) => Err(Fault::at(array(&twice[0].0), "it is in the archive twice; save each array once")),
+            Some(twice) => Err(Fault::at(array(&twice[0].0), "the archive contains it twice; save each array once")),
             None => Ok(archive),
         }
     }
@@ -153,7 +153,7 @@ impl<'a> Archive<'a> {
         }
         if !matches!(raw.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
             let method = raw.compression();
-            return Err(format!("it is packed by the method {method}; save it with numpy.savez_compressed"));
+            return Err(format!("it is compressed by the method {method}; save it with numpy.savez_compressed"));
         }
         drop(raw);
         let mut bytes = Vec::new();
@@ -236,7 +236,7 @@ fn check_offsets(offsets: &Array, rows: usize) -> Result<Vec<usize>, String> {
             return Err(format!("cloud {k} is empty (offsets {k} and {} are both {}); leave it out", k + 1, pair[0]));
         }
         if pair[1].fract() != 0.0 || pair[1] < pair[0] {
-            return Err(format!("offset {} is {} after {}; offsets are integers that rise", k + 1, pair[1], pair[0]));
+            return Err(format!("offset {} is {} after {}; offsets are increasing integers", k + 1, pair[1], pair[0]));
         }
     }
     // Between 0 and `rows`, because they increase.
@@ -248,7 +248,7 @@ fn check_weights(name: &str, weights: &Array, expected: &[usize]) -> Result<(), 
     if weights.shape == expected || weights.shape == [expected, &[1]].concat() {
         return Ok(());
     }
-    let problem = format!("its shape is {}; one weight a point has shape {}", show(&weights.shape), show(expected));
+    let problem = format!("its shape is {}; one weight per point has shape {}", show(&weights.shape), show(expected));
     Err(Fault::at(array(name), problem))
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
     }
     let mut content = mesh::content(points, &["x", "y", "z"], &triangles, surface)?;
     if more {
-        content.notice("what stands behind x, y and z of its vertices, as a colour, is left out");
+        content.notice("the values after x, y and z of its vertices, such as colours, are left out");
     }
     Ok(content)
 }
@@ -78,7 +78,7 @@ fn face<'a>(words: impl Iterator<Item = &'a str>, so_far: usize) -> Result<Vec<f
         match index.parse::<i64>() {
             Ok(k) if k > 0 => Ok(k as f64 - 1.0),
             Ok(k) if k < 0 && k.unsigned_abs() as usize <= so_far => Ok(so_far as f64 + k as f64),
-            _ => Err(format!("{} is no corner of a face; corners count from 1, or from -1 backwards", quote(word))),
+            _ => Err(format!("{} is not a corner of a face; corners count from 1, or from -1 backwards", quote(word))),
         }
     };
     words.map(corner).collect()

@@ -84,9 +84,8 @@ fn triangles(tokens: &mut Tokens, vertices: usize, faces: usize) -> Result<Vec<[
         fan(k, &corners, vertices, &mut triangles).map_err(|problem| tokens.fault(problem))?;
     }
     if tokens.next().is_some() {
-        let problem = format!(
-            "the file goes on after the last element; its counts promise {vertices} vertices and {faces} faces"
-        );
+        let problem =
+            format!("data follow after the last element; its counts are {vertices} vertices and {faces} faces");
         return Err(tokens.fault(problem));
     }
     Ok(triangles)

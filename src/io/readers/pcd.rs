@@ -44,7 +44,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault
     if !plan.understood {
         let found = names.join(", ");
         return Err(
-            format!("its fields {found} do not tell the coordinates x, y, z; choose the columns (columns)").into()
+            format!("its fields {found} do not include the coordinates x, y, z; choose the columns (columns)").into()
         );
     }
     let wanted: Vec<usize> = plan.coordinates.iter().chain(&plan.weight).copied().collect();
@@ -110,15 +110,16 @@ fn header(bytes: &[u8]) -> Result<Header, Fault> {
                 };
                 let fields = fields(names, &sizes, &kinds, &counts).map_err(Fault::from)?;
                 let product = width.zip(height).and_then(|(w, h): (usize, usize)| w.checked_mul(h));
-                let points = points.or(product).or(width).ok_or_else(|| at("it has no number of POINTS".into()))?;
+                let points =
+                    points.or(product).or(width).ok_or_else(|| at("it does not give the number of POINTS".into()))?;
                 return Ok(Header { fields, points, data, lines, end });
             }
             None | Some("VERSION" | "VIEWPOINT") => {}
             Some(word) if word.starts_with('#') => {}
-            Some(word) => return Err(at(format!("{} is no line of a .pcd header", quote(word)))),
+            Some(word) => return Err(at(format!("{} is not a line of a .pcd header", quote(word)))),
         }
     }
-    Err(String::from("it ends inside its header, before \"DATA\"; it is truncated or no .pcd file").into())
+    Err(String::from("it ends inside its header, before \"DATA\"; it is truncated or not a .pcd file").into())
 }
 
 fn fields(names: Vec<String>, sizes: &[usize], kinds: &[char], counts: &[usize]) -> Result<Vec<Field>, String> {
@@ -166,7 +167,7 @@ fn text(body: &[u8], header: &Header, wanted: &[usize]) -> Result<Vec<f64>, Faul
         rows.extend(wanted.iter().map(|&place| row[place]));
     }
     if tokens.next_line().is_some() {
-        return Err(tokens.fault(format!("the file goes on after its {} points; repair the header", header.points)));
+        return Err(tokens.fault(format!("data follow after its {} points; repair the header", header.points)));
     }
     Ok(rows)
 }
@@ -178,7 +179,7 @@ fn numbers(bytes: &[u8], header: &Header, wanted: &[usize], by_field: bool) -> R
     let expected = record.checked_mul(header.points);
     if expected.is_none_or(|n| n > bytes.len()) {
         let (points, found) = (header.points, bytes.len());
-        let problem = format!("{points} points of {record} bytes are promised, {found} bytes follow");
+        let problem = format!("its header states {points} points of {record} bytes, but {found} bytes follow");
         return Err(format!("it is truncated: {problem}; copy or save it again").into());
     }
     let mut rows = Vec::new();
@@ -212,7 +213,7 @@ fn unpack(body: &[u8]) -> Result<Vec<u8>, Fault> {
     let size = |at: usize| body.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
     let whole = size(0).zip(size(4)).and_then(|(packed, whole)| Some((body.get(8..8 + packed)?, whole)));
     let unpacked = whole.and_then(|(packed, whole)| lzf(packed, whole));
-    unpacked.ok_or_else(|| String::from("its packed data are truncated or damaged; copy or save it again").into())
+    unpacked.ok_or_else(|| String::from("its compressed data are truncated or damaged; copy or save it again").into())
 }
 
 /// Decompresses LZF (Marc Lehmann's liblzf): literal runs, and copies of earlier output. None if the data are damaged.

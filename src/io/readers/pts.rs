@@ -27,7 +27,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Content, Fault
         let fields = text::width(line);
         if fields == 1 && (!begun || block.as_ref().is_some_and(|b| b.found == b.promised)) {
             let word = line.trim();
-            let problem = || format!("{} is no number of points; repair the line", quote(word));
+            let problem = || format!("{} is not a number of points; repair the line", quote(word));
             let promised = word.parse().map_err(|_| Fault::at(format!("line {}", k + 1), problem()))?;
             block = Some(Block { line: k + 1, promised, found: 0 });
         } else if fields > 0 {
@@ -59,7 +59,7 @@ impl Block {
             return Ok(());
         }
         let found = if found > promised { "more".into() } else { found.to_string() };
-        let problem = format!("it promises {promised} points, {found} follow; repair the count or the points");
+        let problem = format!("its count is {promised} points, but {found} follow; repair the count or the points");
         Err(Fault::at(format!("line {line}"), problem))
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn read<P: AsRef<Path>>(inputs: &[P], options: &ReadOptions) -> Resul
 /// Reads the files, names the clouds, and checks them as measures.
 pub(crate) fn read_inputs(files: &[Input], mut remarks: Remarks, options: &ReadOptions) -> Result<Reading> {
     if options.surface == Some(0) {
-        return Err(Error::parameter("surface", "0 points make no measure; ask for at least 1"));
+        return Err(Error::parameter("surface", "a measure needs at least one point; give at least 1"));
     }
     let mut items = Vec::new();
     for (file, input) in files.iter().enumerate() {
@@ -104,7 +104,8 @@ fn read_content(input: &Input, options: &ReadOptions) -> Result<Option<Content>>
     }
     let content = parse(&bytes, format, options).map_err(|Fault { place, mut problem }| {
         if is_found_text {
-            problem.push_str("; if it is no cloud, move it out of the directory or name the files to read one by one");
+            problem
+                .push_str("; if it is not a cloud, move it out of the directory or name the files to read one by one");
         }
         Error::file(&input.path, place, problem)
     })?;
@@ -117,14 +118,14 @@ fn parse(bytes: &[u8], format: Format, options: &ReadOptions) -> std::result::Re
     match (format, &options.weight_column) {
         (Format::Npy | Format::Off | Format::Obj | Format::Stl | Format::Las, Some(name)) => {
             return Err(format!(
-                "its format has no weights, but {name:?} is asked for as the weight column; leave that option out or \
+                "its format has no weights, but {name:?} is requested as the weight column; leave that option out or \
                  use .csv, .npz or .ply"
             )
             .into());
         }
         (Format::Npz, Some(name)) => {
             return Err(format!(
-                "{name:?} is asked for as the weight column, but an .npz holds weights in its array \"weights\"; \
+                "{name:?} is requested as the weight column, but an .npz holds weights in its array \"weights\"; \
                  leave that option out, or name the array (weights_key)"
             )
             .into());

@@ -40,7 +40,7 @@ pub(crate) fn read(bytes: &[u8], surface: Surface) -> Result<Content, Fault> {
         Some(n) if fits(n) => binary(&bytes[TITLE + 4..]),
         Some(n) if !bytes.trim_ascii_start().starts_with(b"solid") || bytes.contains(&0) => {
             let found = (bytes.len() - TITLE - 4) as f64 / TRIANGLE as f64;
-            let problem = "it is truncated or no .stl file; copy or save it again";
+            let problem = "it is truncated or not a .stl file; copy or save it again";
             return Err(
                 format!("it promises {n} triangles of {TRIANGLE} bytes, there are {found:.2}; {problem}").into()
             );
@@ -105,7 +105,7 @@ fn ascii(text: &str) -> Result<Soup, Fault> {
             // The rest of the line is the normal, which is not needed.
             "facet" => tokens.skip_line(),
             "outer" | "loop" => {}
-            _ => return Err(tokens.fault(format!("{} is no word of an .stl file; repair the line", quote(word)))),
+            _ => return Err(tokens.fault(format!("{} is not a keyword of a .stl file; repair the line", quote(word)))),
         }
     }
     if !ended || !corners.is_empty() {

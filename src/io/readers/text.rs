@@ -12,7 +12,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
         return Err(String::from("it is UTF-16 text; save it as UTF-8").into());
     }
     if bytes.contains(&0) {
-        return Err(String::from("it holds binary data where text is expected; its ending may be wrong").into());
+        return Err(String::from("it holds binary data where text is expected; check the ending of its name").into());
     }
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     Ok(if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text })
@@ -156,7 +156,7 @@ fn parse(text: &str, how: How<'_>) -> Result<Content, Fault> {
     }
     match layout {
         Some(layout) if !points.is_empty() => Ok(layout.content(points, weights)),
-        _ => Err(String::from("it holds no points; write one point a line").into()),
+        _ => Err(String::from("it holds no points; write one point per line").into()),
     }
 }
 
@@ -295,7 +295,7 @@ impl Layout {
         content.left_out(("column", "columns"), &left.iter().map(String::as_str).collect::<Vec<_>>());
         if looks_like_header {
             content.remarks.push(Remark::warning(format!(
-                "line {line} counts 0, 1, … as a header of pandas does, and is read as a point: remove it if it is none"
+                "line {line} counts 0, 1, … as a header of pandas does, and is read as a point: remove it if it is a header"
             )));
         }
         let weights = plan.weight.map(|_| weights);
@@ -321,7 +321,7 @@ impl Layout {
         {
             "write decimals with a point, not a comma"
         } else if field.contains(char::is_whitespace) {
-            "one separator holds for the whole file, the one of its first line"
+            "use one separator in the whole file, that of its first line"
         } else if column == 0 && rest_are_numbers {
             "if the first column holds names, as in the .xyz file of a molecule, keep only the columns of coordinates"
         } else if self.names.is_none() && self.line == line {

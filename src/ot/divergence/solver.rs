@@ -143,7 +143,7 @@ impl<T: Real> DivergenceSolver<T> {
     /// As there.
     pub fn divergence_from(&mut self, x: &Points<T>, y: &Points<T>, start: &Potentials<T>) -> Result<Divergence<T>> {
         if start.g.len() != y.len() || start.g.iter().any(|g| !g.is_finite()) {
-            let problem = format!("g must hold {} finite numbers, one a point of y", y.len());
+            let problem = format!("g must hold {} finite numbers, one per point of y", y.len());
             return Err(Error::parameter("potentials", problem));
         }
         self.solve(x, y, Some(&start.g))
@@ -173,7 +173,8 @@ impl<T: Real> DivergenceSolver<T> {
     /// Checks a pair of clouds and returns its ε.
     pub(crate) fn check(&self, x: &Points<T>, y: &Points<T>) -> Result<f64> {
         if x.dim() != y.dim() {
-            let problem = format!("x has {} coordinates, y has {}; both must lie in the same space", x.dim(), y.dim());
+            let problem =
+                format!("x has {} coordinates, y has {}; both must have the same dimension", x.dim(), y.dim());
             return Err(Error::points("points", problem));
         }
         let epsilon = self.settings.epsilon.value(x, y);

@@ -175,5 +175,6 @@ fn tangent_pca_components() {
         }
     }
     let given = set(vec![1.0, 0.0, 0.0, 1.0], 2);
-    assert!(tangent_pca(&given, 4, &pool).unwrap_err().to_string().contains("give 1 to 3"));
+    let error = tangent_pca(&given, 4, &pool).unwrap_err();
+    assert!(error.code() == "parameter" && error.to_string().contains("1 to 3"), "{error}");
 }

@@ -4,31 +4,32 @@ use super::*;
 use wgpca::Error;
 use wgpca::gaussian::Degenerate;
 
-fn text(given: &Gaussians, settings: &Settings) -> String {
+/// Asserts that a fit fails with an error of this code whose message is one line that contains the parts.
+#[track_caller]
+fn refused(given: &Gaussians, settings: &Settings, code: &str, parts: &[&str]) {
     let error: Error = fit(given, settings, &Pool::new(1).unwrap()).unwrap_err();
-    let said = error.to_string();
-    assert!(!said.contains('\n'), "{said}");
-    said
+    let text = error.to_string();
+    assert_eq!(error.code(), code, "{text}");
+    assert!(!text.contains('\n') && parts.iter().all(|part| text.contains(part)), "{parts:?}: {text}");
 }
 
 #[test]
 fn what_cannot_be_fitted() {
     let one = set(wishart(1, 1, 2, 3), 2);
-    assert!(text(&one, &Settings::default()).contains("measures: there is one"));
+    refused(&one, &Settings::default(), "parameter", &["measures: "]);
     let two = set(wishart(1, 2, 2, 3), 2);
-    for (settings, part) in [
-        (Settings { components: 0, ..Settings::default() }, "components: it is 0"),
-        (Settings { components: 4, ..Settings::default() }, "give at most 3"),
-        (Settings { starts: 0, ..Settings::default() }, "starts: it is 0"),
-        (Settings { max_evaluations: 0, ..Settings::default() }, "max evaluations: it is 0"),
-        (Settings { tolerance: 0.0, ..Settings::default() }, "tolerance: it is 0"),
-        (Settings { degenerate: Degenerate::Ridge(-1.0), ..Settings::default() }, "the ridge is -1"),
-        (Settings { degenerate: Degenerate::Ridge(f64::NAN), ..Settings::default() }, "the ridge is NaN"),
+    for (settings, name, value) in [
+        (Settings { components: 0, ..Settings::default() }, "components: ", "0"),
+        (Settings { components: 4, ..Settings::default() }, "components: ", "3"),
+        (Settings { starts: 0, ..Settings::default() }, "starts: ", "0"),
+        (Settings { max_evaluations: 0, ..Settings::default() }, "max evaluations: ", "0"),
+        (Settings { tolerance: 0.0, ..Settings::default() }, "tolerance: ", "0"),
+        (Settings { degenerate: Degenerate::Ridge(-1.0), ..Settings::default() }, "ridge", "-1"),
+        (Settings { degenerate: Degenerate::Ridge(f64::NAN), ..Settings::default() }, "ridge", "NaN"),
     ] {
-        let said = text(&two, &settings);
-        assert!(said.contains(part), "{said}");
+        refused(&two, &settings, "parameter", &[name, value]);
     }
-    assert!(text(&set(vec![0.0; 8], 2), &Settings::default()).contains("every covariance is 0"));
+    refused(&set(vec![0.0; 8], 2), &Settings::default(), "parameter", &["covariances: "]);
 }
 
 /// Any geodesic through equal measures has cost 0; there is no share to explain.
@@ -47,7 +48,7 @@ fn equal_measures() {
             "d {d}: {:e}",
             c.costs.cost
         );
-        assert!(c.report.warnings.iter().any(|w| w.contains("do not differ")), "{:?}", c.report.warnings);
+        assert!(c.report.warnings.iter().any(|w| w.contains("equal")), "{:?}", c.report.warnings);
         assert_eq!(model.status, Status::Converged);
     }
 }
@@ -88,21 +89,17 @@ fn a_common_null_space_is_left_out() {
             assert!(a == b || close(a, b, 1e-4, 0.0), "{a} {b}");
         }
     }
-    assert!(
-        large.warnings.iter().any(|w| w.contains("vanish to rounding in 2 common directions")),
-        "{:?}",
-        large.warnings
-    );
+    assert!(large.warnings.iter().any(|w| w.contains("2 common directions")), "{:?}", large.warnings);
     // New measures, also outside the range.
     let rows = large.transform(&given).unwrap();
     for (row, (t, r)) in rows.iter().zip(large.components[0].times.iter().zip(&large.components[0].residuals)) {
         assert!((row[0].time - t).abs() < 1e-9 && (row[0].residual - r).abs() < 1e-12);
     }
     assert!(large.transform(&set(wishart(2, 3, d, 6), d)).unwrap().iter().all(|row| row[0].residual > 0.1));
-    let said = text(&given, &Settings { components: 4, ..Settings::default() });
-    assert!(said.contains("share a null space"), "{said}");
-    let said = text(&given, &Settings { degenerate: Degenerate::Refuse, ..Settings::default() });
-    assert!(said.contains("vanish to rounding in 2 common directions"), "{said}");
+    let more = Settings { components: 4, ..Settings::default() };
+    refused(&given, &more, "parameter", &["components: ", "null space", "3"]);
+    let strict = Settings { degenerate: Degenerate::Refuse, ..Settings::default() };
+    refused(&given, &strict, "parameter", &["degenerate: ", "2 common directions"]);
 }
 
 /// Rank two of three, each with another range: a ridge with a warning, no ridge with other settings, or an error that names a
@@ -111,15 +108,15 @@ fn a_common_null_space_is_left_out() {
 fn singular_matrices_of_different_ranges() {
     let given = set(wishart(31, 12, 3, 2), 3);
     let ridge = fitted(&given, 1);
-    assert!(ridge.warnings.iter().any(|w| w.contains("12 of 12 covariances are singular")), "{:?}", ridge.warnings);
+    assert!(ridge.warnings.iter().any(|w| w.contains("12 of 12")), "{:?}", ridge.warnings);
     let c = &ridge.components[0];
     assert!(c.costs.cost.is_finite() && c.costs.cost <= c.costs.tangent_cost * (1.0 + 1e-9));
     let plain = run(&given, &Settings { degenerate: Degenerate::Reduce, ..Settings::default() });
     check(&plain);
-    assert!(plain.warnings.iter().any(|w| w.contains("not reliable")), "{:?}", plain.warnings);
+    assert!(plain.warnings.iter().any(|w| w.contains("boundary")), "{:?}", plain.warnings);
     assert!(close(plain.components[0].costs.cost, c.costs.cost, 0.05, 0.0));
-    let said = text(&given, &Settings { degenerate: Degenerate::Refuse, ..Settings::default() });
-    assert!(said.contains("covariance 0: it is singular to rounding (rank 2 of 3"), "{said}");
+    let strict = Settings { degenerate: Degenerate::Refuse, ..Settings::default() };
+    refused(&given, &strict, "covariance", &["covariance 0: ", "rank 2 of 3"]);
 }
 
 /// The circle up to r = 1, where every matrix has rank one.

@@ -217,7 +217,11 @@ fn all_components() {
         let model = fitted(&given, most);
         assert_eq!(model.components.len(), most);
         let settings = Settings { components: most + 1, ..Settings::default() };
-        let said = fit(&given, &settings, &Pool::new(1).unwrap()).unwrap_err().to_string();
-        assert!(said.contains(&format!("give at most {most}")), "{said}");
+        let said = fit(&given, &settings, &Pool::new(1).unwrap()).unwrap_err();
+        let names_the_bound = |problem: &str| problem.ends_with(&format!(" {most}"));
+        assert!(
+            matches!(&said, wgpca::Error::Parameter { name: "components", problem } if names_the_bound(problem)),
+            "{said}"
+        );
     }
 }

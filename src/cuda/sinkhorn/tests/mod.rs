@@ -221,7 +221,7 @@ fn reports_are_true() {
         together(&device, &[(huge, cloud(8, 4, 1, 0.0, 1.0, Weights::Uniform).0, 1.0)], &settings(1.0, 1e-3), None);
     assert_eq!(found[0].report.status, Status::Diverged);
     let refused = divergence(&device, &x, &cloud(8, 4, 2, 0.0, 1.0, Weights::Uniform).0, &settings(1.0, 1e-3));
-    assert!(refused.unwrap_err().to_string().contains("same space"));
+    assert!(refused.unwrap_err().to_string().contains("dimension"));
 }
 
 /// A solve started at its own result ends at once. A recorded solve uses the ε and the points that are in memory when it is

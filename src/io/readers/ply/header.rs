@@ -68,7 +68,7 @@ impl Kind {
             "uint" | "uint32" => Kind::U32,
             "float" | "float32" => Kind::F32,
             "double" | "float64" => Kind::F64,
-            _ => return Err(format!("{} is no type of a ply file", quote(name))),
+            _ => return Err(format!("{} is not a type of a ply file", quote(name))),
         })
     }
 
@@ -138,11 +138,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Header<'_>, Fault> {
                 let encoding = encoding.ok_or(String::from("its header has no line \"format\"; repair the header"))?;
                 return Ok(Header { encoding, elements, newline, line: number, rest });
             }
-            _ => Err("it is no line of a ply header".into()),
+            _ => Err("it is not a line of a ply header".into()),
         };
         read.map_err(|problem| Fault::at(format!("line {number}"), format!("{problem}; repair the header")))?;
     }
-    Err(String::from("it ends inside its header, before \"end_header\"; it is truncated or no ply file").into())
+    Err(String::from("it ends inside its header, before \"end_header\"; it is truncated or not a ply file").into())
 }
 
 fn parse_encoding(name: &str) -> Result<Encoding, String> {
@@ -156,15 +156,15 @@ fn parse_encoding(name: &str) -> Result<Encoding, String> {
 
 fn start_element(elements: &mut Vec<Element>, name: &str, count: &str) -> Result<(), String> {
     if elements.iter().any(|e| e.name == name) {
-        return Err(format!("element {} is there twice", quote(name)));
+        return Err(format!("element {} is defined twice", quote(name)));
     }
-    let count = count.parse().map_err(|_| format!("{} is no number of entries", quote(count)))?;
+    let count = count.parse().map_err(|_| format!("{} is not a number of entries", quote(count)))?;
     elements.push(Element { name: name.into(), count, properties: Vec::new() });
     Ok(())
 }
 
 fn add_property(elements: &mut [Element], definition: &[&str]) -> Result<(), String> {
-    let element = elements.last_mut().ok_or("a property stands before the first element")?;
+    let element = elements.last_mut().ok_or("a property precedes the first element")?;
     let (kind, length, name) = match definition {
         ["list", length, kind, name] => (Kind::parse(kind)?, Some(Kind::parse(length)?), name),
         [kind, name] => (Kind::parse(kind)?, None, name),
@@ -174,7 +174,7 @@ fn add_property(elements: &mut [Element], definition: &[&str]) -> Result<(), Str
         return Err("the length of a list must have an integer type".into());
     }
     if element.properties.iter().any(|p| p.name == *name) {
-        return Err(format!("property {} is there twice", quote(name)));
+        return Err(format!("property {} is defined twice", quote(name)));
     }
     element.properties.push(Property { name: (*name).into(), kind, length });
     Ok(())

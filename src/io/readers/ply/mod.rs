@@ -154,7 +154,9 @@ fn find_weight(vertex: &Element, options: &ReadOptions) -> Result<Option<usize>,
         };
     };
     if options.surface.is_some() {
-        let problem = format!("a surface sample has equal weights, but {name:?} is asked for; choose one of the two");
+        let problem = format!(
+            "a surface sample has equal weights, but {name:?} is requested as the weights; choose one of the two"
+        );
         return Err(problem.into());
     }
     let found = vertex.find(&[name], false).ok_or_else(|| {
@@ -200,7 +202,7 @@ impl Body<'_> {
             self.element(element, corners(element), vertices, row, triangles).map_err(harmless)?;
         }
         let problem = |left: usize, what: &str| {
-            format!("{left} {what} follow what its header describes; the two do not fit, replace the file")
+            format!("{left} {what} follow the data that its header describes; replace the file")
         };
         match self {
             Body::Text(tokens) => {
@@ -251,7 +253,7 @@ impl Body<'_> {
             Body::Text(tokens) => format!("line {} ({} {k})", tokens.line, element.name),
             Body::Binary { .. } => format!("{} {k}", element.name),
         };
-        let promised = format!("the header promises {} of element {:?}", element.count, element.name);
+        let promised = format!("the header states {} of element {:?}", element.count, element.name);
         Fault::at(place, format!("{problem} ({promised}); repair or replace the file"))
     }
 }
