@@ -158,7 +158,8 @@ pub fn draws((fewest, most): (usize, usize), measures: usize, weighted: usize) -
         0 => "two halves of every measure, each taken as a random sample".to_string(),
         all if all == measures => "drawn with replacement in proportion to the weights".to_string(),
         some => {
-            format!("{some} measures drawn in proportion to their weights, the others split into two random samples")
+            let s = if some == 1 { "" } else { "s" };
+            format!("{some} measure{s} drawn in proportion to the weights, the others split into two random samples")
         }
     };
     format!("sums over {measures} measures, {points} points per sample, {how}")
