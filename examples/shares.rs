@@ -4,6 +4,7 @@
 //! cargo run --release --example shares -- 200       (replicates; minutes to hours)
 //! cargo run --release --example shares -- 50 20     (the same, up to 20 measures)
 //! cargo run --release --example shares -- 50 36 36  (the same, of 36 measures)
+//! cargo run --release --example shares -- 50 36 36 20  (the same, in dimension 20 alone)
 
 #[path = "../tests/common/affine.rs"]
 mod affine;
@@ -14,7 +15,8 @@ use wgpca::rng::Stream;
 
 fn main() -> wgpca::Result<()> {
     let number = |k: usize, otherwise: usize| std::env::args().nth(k).and_then(|a| a.parse().ok()).unwrap_or(otherwise);
-    let (replicates, counts) = (number(1, 200), number(3, 0)..=number(2, usize::MAX));
+    let (replicates, counts, only) = (number(1, 200), number(3, 0)..=number(2, usize::MAX), number(4, 0));
+    let chosen = |n: usize, d: usize| counts.contains(&n) && (only == 0 || only == d);
     let pool = Pool::new(0)?;
     println!(
         "   d    n    N    m | component: truth, mean (sd), mean se, coverage of 2 se | together | without a share"
@@ -23,7 +25,7 @@ fn main() -> wgpca::Result<()> {
         for (n, size) in
             [(6, 50), (12, 50), (6, 256), (12, 192), (36, 256), (12, 1024), (100, 192), (200, 50), (200, 256)]
         {
-            if counts.contains(&n) {
+            if chosen(n, d) {
                 row(d, n, size, shares, replicates, &pool)?;
             }
         }
@@ -31,7 +33,7 @@ fn main() -> wgpca::Result<()> {
     println!("   d    n    N    m | of one law: with a share, mean variation in standard errors (sd)");
     for d in [1, 3, 20] {
         for (n, size) in [(3, 64), (6, 100), (12, 256), (36, 64), (100, 64)] {
-            if counts.contains(&n) {
+            if chosen(n, d) {
                 nothing(d, n, size, replicates, &pool)?;
             }
         }

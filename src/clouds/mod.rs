@@ -59,7 +59,7 @@ pub(crate) mod shared {
     pub(crate) use super::{
         geodesic::interval::{End, Interval},
         train::batch::Earlier,
-        train::measure_batch::MeasureBatch,
-        train::step::{CpuTrainer, extremes},
+        train::step::CpuTrainer,
+        train::step::stages::{MeasureStages, Stages},
     };
 }

@@ -52,6 +52,16 @@ pub(crate) enum StreamId {
     TimeErrorReference,
     /// The halves into which a sample is split for the standard errors of the times.
     TimeErrorSplit { split: u32 },
+    /// x ~ ρ of the search for times without the bias of S_ε.
+    UnbiasedReference,
+    /// Samples Y of every measure in this search.
+    UnbiasedMeasure,
+    /// x ~ ρ of the same search for the best single point.
+    UnbiasedSingleReference,
+    /// Samples Y of every measure in it.
+    UnbiasedSingleMeasure,
+    /// x ~ ρ of the same search for the standard errors of the times.
+    UnbiasedErrorReference,
     /// The first Lanczos vector.
     LanczosStart,
     /// The measures of a sample of Gaussians.
@@ -110,6 +120,11 @@ impl StreamId {
             StreamId::TimeErrorReference => (6, [8, 0, 0]),
             StreamId::TimeErrorSplit { split } => (6, [9, split, 0]),
             StreamId::LanczosStart => (6, [10, 0, 0]),
+            StreamId::UnbiasedReference => (6, [11, 0, 0]),
+            StreamId::UnbiasedMeasure => (6, [12, 0, 0]),
+            StreamId::UnbiasedSingleReference => (6, [13, 0, 0]),
+            StreamId::UnbiasedSingleMeasure => (6, [14, 0, 0]),
+            StreamId::UnbiasedErrorReference => (6, [15, 0, 0]),
             StreamId::Caller(indices) => (7, indices),
             #[cfg(feature = "io")]
             StreamId::MeshSurface => (8, [0, 0, 0]),
@@ -157,7 +172,12 @@ mod tests {
                     FinalReference => Some(SinglePointReference),
                     SinglePointReference => Some(TimeErrorReference),
                     TimeErrorReference => Some(TimeErrorSplit { split: a }),
-                    TimeErrorSplit { .. } => Some(LanczosStart),
+                    TimeErrorSplit { .. } => Some(UnbiasedReference),
+                    UnbiasedReference => Some(UnbiasedMeasure),
+                    UnbiasedMeasure => Some(UnbiasedSingleReference),
+                    UnbiasedSingleReference => Some(UnbiasedSingleMeasure),
+                    UnbiasedSingleMeasure => Some(UnbiasedErrorReference),
+                    UnbiasedErrorReference => Some(LanczosStart),
                     LanczosStart => Some(GaussianSample),
                     GaussianSample => Some(GaussianStart { search: GaussianSearch::First, k: a }),
                     GaussianStart { search: GaussianSearch::First, k } => {

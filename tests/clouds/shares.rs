@@ -57,6 +57,30 @@ fn shares_in_space() {
     covered(3, 12, [0.5, 0.1], 384, 192, 20);
 }
 
+/// In many dimensions the minimum of S_ε of samples lies at a curve that is too narrow: it moved these times by 0.7 and
+/// 0.2, which is more than their spread.
+#[test]
+fn times_in_many_dimensions() {
+    let (d, n, points) = (12, 16, 256);
+    let world = World::new(d, n, 0.6, [0.5, 0.3], &mut stream(36, 0));
+    let model = world.model(5);
+    let found = Pool::new(2).unwrap().run(|| model.transform(&world.sample(points, &mut stream(36, 1)))).unwrap();
+    for k in 0..2 {
+        let errors: Vec<(f64, f64)> = found
+            .iter()
+            .zip(world.times(k))
+            .map(|(row, truth)| (row[k].time - truth, row[k].time_se.unwrap()))
+            .collect();
+        let mean = errors.iter().map(|e| e.0).sum::<f64>() / n as f64;
+        let inside = errors.iter().filter(|(error, se)| error.abs() < 3.0 * se).count();
+        println!("component {}: mean error {mean:.3}, {inside} of {n} within three standard errors", k + 1);
+        // The error that all measures share is that of the samples of the curve, about one standard error of a time.
+        let se = (errors.iter().map(|e| e.1 * e.1).sum::<f64>() / n as f64).sqrt();
+        assert!(mean.abs() < 2.0 * se, "{mean}, {se}");
+        assert!(inside >= n - 2);
+    }
+}
+
 /// Repeated samples of the same law have no variation, and hardly ever a share.
 #[test]
 fn clouds_of_one_law_have_no_share() {

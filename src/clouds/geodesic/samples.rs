@@ -96,6 +96,13 @@ impl<T: Real> SampleView<'_, T> {
         SampleView { n, u: &self.u[..n * d], v: &self.v[..n * d] }
     }
 
+    /// View of a range of samples.
+    pub fn rows(self, rows: std::ops::Range<usize>) -> Self {
+        let d = self.dim();
+        let coords = rows.start * d..rows.end * d;
+        SampleView { n: rows.len(), u: &self.u[coords.clone()], v: &self.v[coords] }
+    }
+
     pub fn dim(self) -> usize {
         self.u.len() / self.n
     }

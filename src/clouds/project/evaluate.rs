@@ -3,6 +3,7 @@
 use super::target::ProjectionTarget;
 use super::time_search::{Descent, ProjectedTime, Search, coarse};
 use super::track::SampledCurve;
+use super::unbiased;
 use crate::clouds::data::dataset::Data;
 use crate::clouds::data::source::Source;
 use crate::clouds::geodesic::interval::Interval;
@@ -109,10 +110,15 @@ impl<T: Real> Measures<'_, T> {
     pub fn project(&mut self, targets: &[ProjectionTarget<T>], curve: &Curve<'_, T>) -> Result<Vec<ProjectedTime>> {
         let x = lattice(self.seed, StreamId::ProjectionReference, self.points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
-        let tracks = (&SampledCurve::new(samples.all()), &coarse(samples.all()));
+        let track = SampledCurve::new(samples.all());
+        let tracks = (&track, &coarse(samples.all()));
         let search = |target| Search::new(tracks, target, curve.interval, curve.span);
         let mut searches: Vec<_> = targets.iter().map(search).collect();
         self.solves.run_all(&mut searches, self.sinkhorn)?;
-        Ok(searches.iter().map(Search::projection).collect())
+        let mut found: Vec<ProjectedTime> = searches.iter().map(Search::projection).collect();
+        if unbiased::needed(self.dim()) {
+            self.minimise_unbiased(targets, curve, &track, &mut found)?;
+        }
+        Ok(found)
     }
 }

@@ -7,3 +7,4 @@ pub(crate) mod target;
 pub(crate) mod time_errors;
 pub(crate) mod time_search;
 pub(crate) mod track;
+pub(crate) mod unbiased;

@@ -5,6 +5,7 @@ use super::evaluate::{Curve, Measures};
 use super::target::ProjectionTarget;
 use super::time_search::Descent;
 use super::track::SampledCurve;
+use super::unbiased;
 use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::samples::{Samples, lattice};
 use crate::error::Result;
@@ -49,6 +50,9 @@ impl<T: Real> Measures<'_, T> {
             let found = self.approach(&samples, &whole, targets.iter().map(|target| (target, time, 1)))?;
             time = curve.interval.clip(mean(&mut found.iter().map(|(time, _)| *time))).0;
         }
+        if unbiased::needed(self.dim()) {
+            return self.unbiased_single(&targets, curve, &samples, time, times);
+        }
         Ok(time)
     }
 
@@ -72,9 +76,12 @@ impl<T: Real> Measures<'_, T> {
             if size.is_some() { (0..SPLITS).flat_map(cut).flatten().map(half).collect() } else { vec![] }
         };
         let halves: Vec<Vec<ProjectionTarget<T>>> = map(self.sources, cut);
-        let each =
-            halves.iter().zip(times).flat_map(|(halves, &time)| halves.iter().map(move |half| (half, time, steps)));
-        let found = self.approach(&samples, curve.interval, each)?;
+        let each = halves.iter().zip(times).flat_map(|(halves, &time)| halves.iter().map(move |half| (half, time)));
+        let found = if unbiased::needed(self.dim()) {
+            self.unbiased_approach(curve, &samples, &each.collect::<Vec<_>>(), steps)?
+        } else {
+            self.approach(&samples, curve.interval, each.map(|(half, time)| (half, time, steps)))?
+        };
         let mut found = found.chunks_exact(2);
         let error = |(source, halves): (&crate::clouds::data::source::Source<T>, &Vec<ProjectionTarget<T>>)| {
             let n = source.sample().filter(|_| !halves.is_empty())? as f64;

@@ -94,7 +94,7 @@ const COARSE_MARGIN: f64 = 0.25;
 const MAX_GRID_MOVES: usize = 16;
 /// Along a geodesic `W₂(μ(s), μ(t)) = |s − t| ‖v‖`, so by the triangle inequality no time farther than `2 √h(s) / ‖v‖`
 /// from s is better than s. The constant is larger than 2 because the divergence differs slightly from W₂².
-const MAX_DISTANCE: f64 = 3.0;
+pub(super) const MAX_DISTANCE: f64 = 3.0;
 /// Precision of the time, as a share of the span of the training times.
 const TIME_PRECISION: f64 = 1e-4;
 /// Lower bound of the span, as a share of the time that the curve needs for the distance to the target. It is used when
@@ -229,7 +229,7 @@ pub(crate) fn coarse<T: Real>(samples: SampleView<'_, T>) -> SampledCurve<'_, T>
 
 /// Root mean square distance of two independent points of μ(0) and ν, over the speed: an upper bound of any sensible
 /// |t|. It is not finite for a curve that does not move.
-fn reach<T: Real>(track: &SampledCurve<'_, T>, target: &ProjectionTarget<T>) -> f64 {
+pub(super) fn reach<T: Real>(track: &SampledCurve<'_, T>, target: &ProjectionTarget<T>) -> f64 {
     let mut u = Points::buffer(track.samples.n, track.samples.dim());
     track.at(0.0, u.coords_mut());
     let gap: f64 = track.gap(0.0, &target.mean).map(|g| g * g).sum();
@@ -300,10 +300,10 @@ impl Grid {
 
 /// Secant steps inside a bracket.
 #[derive(Clone, Copy, Debug)]
-struct Refinement {
+pub(super) struct Refinement {
     low: f64,
     high: f64,
-    time: f64,
+    pub time: f64,
     /// The previous time, and h' there.
     before: Option<(f64, f64)>,
     /// The ends of the interval that were tried.
@@ -317,12 +317,16 @@ fn longer(factor: f64) -> f64 {
 }
 
 impl Refinement {
-    fn new((low, high): (f64, f64)) -> Self {
-        Refinement { low, high, time: 0.5 * (low + high), before: None, tried: [false; 2], steps: 0 }
+    fn new(bracket: (f64, f64)) -> Self {
+        Self::from_time(bracket, 0.5 * (bracket.0 + bracket.1))
+    }
+
+    pub fn from_time((low, high): (f64, f64), time: f64) -> Self {
+        Refinement { low, high, time, before: None, tried: [false; 2], steps: 0 }
     }
 
     /// Takes h' at the present time and moves it. Returns false once the time is found.
-    fn tell(&mut self, slope: f64, curvature: f64, interval: &Interval, precision: f64) -> bool {
+    pub fn tell(&mut self, slope: f64, curvature: f64, interval: &Interval, precision: f64) -> bool {
         if self.steps == MAX_REFINEMENTS {
             return false;
         }

@@ -43,6 +43,11 @@ impl<'a, T: Real> SampledCurve<'a, T> {
         }
     }
 
+    /// The derivative of |ξ̄(t) − ȳ|².
+    pub fn gap_slope(&self, t: f64, mean: &[f64]) -> f64 {
+        self.gap(t, mean).zip(&self.v).map(|(gap, v)| 2.0 * gap * v).sum()
+    }
+
     /// ξ̄(t) − ȳ.
     pub fn gap(&self, t: f64, mean: &[f64]) -> impl Iterator<Item = f64> {
         self.u.iter().zip(&self.v).zip(mean).map(move |((u, v), y)| u + t * v - y)
@@ -91,10 +96,8 @@ impl<T: Real> Along<T> {
         for (g, v) in answer.gradient.chunks_exact(d).zip(track.samples.v.chunks_exact(d)) {
             slope += (0..d).map(|k| g[k].to_f64() * (v[k].to_f64() - track.v[k])).sum::<f64>();
         }
-        for (gap, v) in track.gap(self.time, &target.mean).zip(&track.v) {
-            value += gap * gap;
-            slope += 2.0 * gap * v;
-        }
+        value += track.gap(self.time, &target.mean).map(|gap| gap * gap).sum::<f64>();
+        slope += track.gap_slope(self.time, &target.mean);
         self.report = self.report.and(sound(answer.report, value, slope));
         (value, slope)
     }

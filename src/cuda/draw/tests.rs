@@ -2,7 +2,7 @@
 //! differ from those of the CPU in the last digit).
 
 use super::*;
-use crate::clouds::shared::CpuTrainer;
+use crate::clouds::shared::{CpuTrainer, Stages};
 use crate::clouds::{Architecture, Settings};
 use crate::measure::Measure;
 use crate::rng::Stream;
@@ -42,17 +42,17 @@ fn check(data: &Data<f32>, settings: &Settings, run: u32, steps: &[usize]) {
         stepper.draw(data, settings, run, step);
         sampler.draw(&s.upload(&[step as u64]).unwrap(), &mut drawn).unwrap();
         let index: Vec<usize> = s.download(&sampler.index).unwrap().iter().map(|&i| i as usize).collect();
-        assert_eq!(index, stepper.slots.iter().map(|s| s.index).collect::<Vec<_>>(), "{what}");
-        let x: Vec<f32> = stepper.works.iter().flat_map(|w| w.chunk.x.clone()).collect();
+        let Stages { x, measures, .. } = stepper.stages(settings);
+        assert_eq!(index, measures.iter().map(|s| s.index).collect::<Vec<_>>(), "{what}");
         let got = s.download(&drawn).unwrap();
         assert_eq!(got.len(), x.len());
         for (k, (a, b)) in got.iter().zip(&x).enumerate() {
             assert!((a - b).abs() <= 2e-7 * b.abs(), "{what}: x[{k}] {a} for {b}");
         }
-        let y: Vec<f32> = stepper.slots.iter().flat_map(|s| s.y.coords().to_vec()).collect();
+        let y: Vec<f32> = measures.iter().flat_map(|s| s.y.coords().to_vec()).collect();
         assert_eq!(s.download(&sampler.y).unwrap(), y, "{what}");
-        for (a, slot) in s.download(&sampler.epsilon).unwrap().iter().zip(&stepper.slots) {
-            assert!((a / slot.epsilon - 1.0).abs() < 1e-12, "{what}: ε {a} for {}", slot.epsilon);
+        for (a, measure) in s.download(&sampler.epsilon).unwrap().iter().zip(&measures) {
+            assert!((a / measure.epsilon - 1.0).abs() < 1e-12, "{what}: ε {a} for {}", measure.epsilon);
         }
     }
 }

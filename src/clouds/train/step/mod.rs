@@ -57,12 +57,12 @@ pub struct StepOutcome {
 /// The memory of all steps of a component.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuTrainer<T> {
-    pub works: Vec<BatchChunk<T>>,
-    pub slots: Vec<MeasureBatch<T>>,
+    works: Vec<BatchChunk<T>>,
+    slots: Vec<MeasureBatch<T>>,
     pub gradient: Gradient<T>,
     constraint: Constraint,
     /// Derivatives of the loss in the smallest and the largest eigenvalue, from clipped times.
-    pub into: [f64; 2],
+    into: [f64; 2],
     jets: Jets,
     d_eigen: Vec<T>,
     /// Rows that attain an extreme eigenvalue, and the cotangents on u from this eigenvalue.
@@ -314,13 +314,6 @@ impl<T: Real> CpuTrainer<T> {
         sum_gradients(&state.geodesic.architecture, works.iter().map(|w| &w.chunk), phi, f);
         crate::simd::real::axpy(T::ONE, d_eigen, f);
     }
-
-    /// Cotangents on u and v of the last gradient, before the backward passes.
-    #[cfg(all(test, feature = "cuda"))]
-    pub fn cotangents(&mut self, settings: &Settings) {
-        let CpuTrainer { works, slots, constraint, .. } = self;
-        works.iter_mut().for_each(|work| cotangents(work, slots, constraint, settings));
-    }
 }
 
 /// Cotangents on u and v of all terms of the loss, without the part through the eigenvalues.
@@ -349,7 +342,7 @@ fn all_finite<T: Real>(values: &[T]) -> bool {
 }
 
 /// The smallest and the largest eigenvalue over all chunks.
-pub(crate) fn extremes<T>(works: &[BatchChunk<T>]) -> (&Extreme, &Extreme) {
+fn extremes<T>(works: &[BatchChunk<T>]) -> (&Extreme, &Extreme) {
     let (mut low, mut high) = (&works[0].spectrum.low, &works[0].spectrum.high);
     for BatchChunk { spectrum, .. } in &works[1..] {
         // A NaN replaces every other value and is kept.
@@ -363,5 +356,7 @@ pub(crate) fn extremes<T>(works: &[BatchChunk<T>]) -> (&Extreme, &Extreme) {
     (low, high)
 }
 
+#[cfg(all(test, feature = "cuda"))]
+pub(crate) mod stages;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Runs one training on both engines: the device gets u, v, eigenvalues and gradients of the divergence from the CPU's step.
 
 use super::*;
-use crate::clouds::shared::{CpuTrainer, Data, Earlier, End, Interval, MeasureBatch, extremes};
+use crate::clouds::shared::{CpuTrainer, Data, Earlier, End, Interval, MeasureStages};
 use crate::clouds::{Architecture, Geodesic, State, StepOutcome};
 use crate::cuda::draw::tests::data;
 use crate::cuda::draw::{Sampler, Sources};
@@ -151,18 +151,16 @@ impl Both {
         stepper.draw(data, settings, 2, step);
         let outcome = stepper.gradient(state, earlier, settings, true);
         let s = &self.device;
-        let gather = |f: &dyn Fn(usize) -> Vec<f32>| (0..stepper.works.len()).flat_map(f).collect::<Vec<_>>();
-        let works = &stepper.works;
-        let up = |v: Vec<f32>| s.upload(&v).unwrap();
-        let old = |f: &dyn Fn(usize, usize) -> Vec<f32>| {
-            up((0..earlier.len()).flat_map(|e| gather(&|w| f(w, e))).collect::<Vec<_>>())
+        let stages = stepper.stages(settings);
+        let up = |v: &[f32]| s.upload(v).unwrap();
+        let earlier = |part: &dyn Fn(&(Vec<f32>, Vec<f32>)) -> &[f32]| {
+            up(&stages.earlier.iter().map(part).collect::<Vec<_>>().concat())
         };
-        let (low, high) = extremes(works);
-        let slots = &stepper.slots;
+        let measures = &stages.measures;
         // The report is in turn that of (z, y), (z, z), (y, y); the value is distributed over all three.
-        let visits = slots.len();
+        let visits = measures.len();
         let (mut numbers, mut marks) = (vec![0.0; 6 * visits], vec![0; 6 * visits]);
-        for (k, s) in slots.iter().enumerate() {
+        for (k, s) in measures.iter().enumerate() {
             let (cross, own, target) = (k, visits + k, 2 * visits + k);
             (numbers[2 * cross], numbers[2 * own], numbers[2 * target]) = (s.value + 3.0, 4.0, 2.0);
             let worst = [cross, own, target][(k + step) % 3];
@@ -170,13 +168,12 @@ impl Both {
             (marks[2 * worst], marks[2 * worst + 1]) = (s.report.iterations as u32, s.report.status as u32);
         }
         let given = Given {
-            u: up(gather(&|w| works[w].chunk.u.clone())),
-            v: up(gather(&|w| works[w].chunk.v.clone())),
-            extremes: s.upload(&[low.value, high.value]).unwrap(),
-            old: (!earlier.is_empty())
-                .then(|| (old(&|w, e| works[w].earlier[e].u.clone()), old(&|w, e| works[w].earlier[e].v.clone()))),
-            gradients: up(slots.iter().flat_map(|s| s.gradient.clone()).collect()),
-            gradient: up([&stepper.gradient.phi[..], &stepper.gradient.f].concat()),
+            u: up(&stages.u),
+            v: up(&stages.v),
+            extremes: s.upload(&[stages.extremes.0, stages.extremes.1]).unwrap(),
+            old: (!stages.earlier.is_empty()).then(|| (earlier(&|e| &e.0), earlier(&|e| &e.1))),
+            gradients: up(&measures.iter().flat_map(|s| s.gradient.clone()).collect::<Vec<_>>()),
+            gradient: up(&[&stepper.gradient.phi[..], &stepper.gradient.f].concat()),
             numbers: s.upload(&numbers).unwrap(),
             marks: s.upload(&marks).unwrap(),
         };
@@ -210,26 +207,24 @@ impl Both {
 
     fn compare_terms(&mut self, outcome: &StepOutcome, what: &str) {
         let s = &self.device;
-        self.stepper.cotangents(&self.settings);
-        let (slots, t) = (&self.stepper.slots, &self.terms);
-        let of = |f: &dyn Fn(&MeasureBatch<f32>) -> f64| slots.iter().map(f).collect::<Vec<_>>();
+        let stages = self.stepper.stages(&self.settings);
+        let (measures, t) = (&stages.measures, &self.terms);
+        let of = |f: &dyn Fn(&MeasureStages<f32>) -> f64| measures.iter().map(f).collect::<Vec<_>>();
         close(&self.read(&t.slot_time), &of(&|s| s.time), 1e-10, what);
-        let ends: Vec<i32> = slots.iter().map(|s| end_number(s.end)).collect();
+        let ends: Vec<i32> = measures.iter().map(|s| end_number(s.end)).collect();
         assert_eq!(s.download(&t.slot_end).unwrap(), ends, "{what}");
         assert_eq!(self.read(&t.ends)[..2], [outcome.interval.0, outcome.interval.1], "{what}");
-        let z: Vec<f32> = slots.iter().flat_map(|s| s.z.coords().to_vec()).collect();
+        let z: Vec<f32> = measures.iter().flat_map(|s| s.z.coords().to_vec()).collect();
         close(&self.read32(&t.z), &wide(&z), 1e-6, what);
-        close(&self.read(&t.sums)[..slots.len()], &of(&|s| s.along), 1e-12, what);
+        close(&self.read(&t.sums)[..measures.len()], &of(&|s| s.along), 1e-12, what);
         close(&self.read(&t.d_times), &self.stepper.gradient.times, 1e-11, what);
         let terms = [self.stepper.gradient.speed_squared, outcome.intersection, outcome.orthogonality];
         for (a, b) in self.read(&t.terms).iter().zip(terms) {
             close(&[*a], &[b], 1e-12, what);
         }
-        close(&self.read(&self.into), &self.stepper.into, 1e-11, what);
-        let bar = |f: &dyn Fn(usize) -> Vec<f32>| wide(&(0..self.stepper.works.len()).flat_map(f).collect::<Vec<_>>());
-        let works = &self.stepper.works;
-        close(&self.read32(&self.bar_u), &bar(&|w| works[w].chunk.bar_u.clone()), 1e-6, &format!("{what}: bar_u"));
-        close(&self.read32(&self.bar_v), &bar(&|w| works[w].chunk.bar_v.clone()), 1e-6, &format!("{what}: bar_v"));
+        close(&self.read(&self.into), &stages.into, 1e-11, what);
+        close(&self.read32(&self.bar_u), &wide(&stages.bar_u), 1e-6, &format!("{what}: bar_u"));
+        close(&self.read32(&self.bar_v), &wide(&stages.bar_v), 1e-6, &format!("{what}: bar_v"));
     }
 
     fn compare_update(&mut self, step: usize, outcome: &StepOutcome, what: &str) {
