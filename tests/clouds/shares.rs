@@ -2,7 +2,9 @@
 //! variation. The large version is the example `shares`.
 
 use crate::common::affine::World;
-use crate::common::clouds::{measure, normals, stream};
+use crate::common::clouds::{measure, stream};
+use crate::common::normals;
+use rand::RngExt;
 use wgpca::Evaluation;
 use wgpca::clouds::{Settings, fit};
 use wgpca::{Measure, Pool};
@@ -136,7 +138,7 @@ fn weighted_measures_are_drawn_with_replacement() {
     let world = World::new(2, 6, 0.5, [0.7, 0.2], &mut stream(35, 0));
     let mut s = stream(35, 1);
     let weighted = |m: &Measure| {
-        let weights = (0..m.len()).map(|_| 0.5 + s.uniform()).collect();
+        let weights = (0..m.len()).map(|_| s.random_range(0.5..1.5)).collect();
         Measure::weighted(m.name(), m.points().to_vec(), 2, weights).unwrap()
     };
     let measures: Vec<Measure> = world.sample(40, &mut stream(35, 2)).iter().map(weighted).collect();

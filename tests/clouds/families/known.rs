@@ -1,7 +1,8 @@
 //! Families with a known answer, on which searches once left the range of their numbers.
 
 use super::*;
-use crate::common::clouds::{correlation, measure, normals, slope, stream};
+use crate::common::clouds::{correlation, measure, slope, stream};
+use crate::common::normals;
 use wgpca::Error;
 use wgpca::OutsideInterval;
 use wgpca::clouds::Start;

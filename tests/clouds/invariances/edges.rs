@@ -1,7 +1,9 @@
 //! Measures at the limits of what a fit accepts.
 
 use super::*;
-use crate::common::clouds::{correlation, measure, normals, stream};
+use crate::common::clouds::{correlation, measure, stream};
+use crate::common::normals;
+use rand::RngExt;
 use wgpca::OutsideInterval;
 use wgpca::rng::Stream;
 
@@ -81,7 +83,7 @@ fn a_constant_cloud_sizes_and_weights() {
     measures[2] = measure("five points", normals(&mut stream(11, 60), 10), 2);
     measures[3] = measure("many points", normals(&mut stream(11, 61), 6000), 2);
     let mut s = stream(11, 62);
-    let weights = (0..100).map(|k| if k % 3 == 0 { 0.0 } else { s.uniform().powi(4) }).collect();
+    let weights = (0..100).map(|k| if k % 3 == 0 { 0.0 } else { s.random::<f64>().powi(4) }).collect();
     measures[0] = Measure::weighted("weighted", measures[0].points().to_vec(), 2, weights).unwrap();
     let one_heavy = (0..100).map(|k| if k == 17 { 1.0 } else { 1e-300 }).collect();
     measures[4] = Measure::weighted("one heavy point", measures[4].points().to_vec(), 2, one_heavy).unwrap();
