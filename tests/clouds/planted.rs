@@ -206,7 +206,7 @@ fn best_preset_keeps_the_cheaper_start() {
 /// Two geodesics through one measure, with velocities orthogonal in L²; each measure is on one of them.
 #[test]
 fn two_orthogonal_geodesics() {
-    two_geodesics(0);
+    two_geodesics(1);
 }
 
 fn two_geodesics(seed: u64) {
@@ -217,7 +217,8 @@ fn two_geodesics(seed: u64) {
     let q = q.plus(-base.inner(&p, &q) / pp, &p);
     let c = 0.6 * (pp / base.inner(&q, &q)).sqrt();
     let q = Potential { linear: vec![0.0; d], waves: vec![] }.plus(c, &q);
-    assert!(p.hessian_bound() < 0.95 && q.hessian_bound() < 0.95);
+    // Not every seed has such a ∇q.
+    assert!(p.hessian_bound() < 0.95 && q.hessian_bound() < 0.95, "these are no geodesics until time 1");
     let times = |n: usize| (0..n).map(|k| 2.0 * k as f64 / (n - 1) as f64 - 1.0).collect::<Vec<f64>>();
     let (first, second) = (times(10), times(8));
     let sample = |p: &Potential, times: &[f64], index: u32| -> Vec<Measure> {

@@ -93,7 +93,8 @@ fn a_whole_share_is_no_more_than_whole_and_one_repeated_point_changes_nothing() 
     let (share, se) = (c.costs.explained.unwrap(), c.costs.explained_se.unwrap());
     println!("{share:.3} ± {se:.3}, cost {:.3} ± {:.3}", c.costs.cost, c.costs.cost_se);
     assert!(share - 2.0 * se <= 1.0 && share > 0.9 && se < 0.1);
-    assert!(c.costs.cost.abs() < 4.0 * c.costs.cost_se && c.costs.variation > 10.0 * c.costs.variation_se);
+    // The variation of the laws is 0.09 Σ (i − 2.5)² = 1.575. By the delta method its standard error is 0.14, an eleventh.
+    assert!(c.costs.cost.abs() < 4.0 * c.costs.cost_se && c.costs.variation > 5.0 * c.costs.variation_se);
     assert_eq!((c.costs.points, c.costs.weighted, c.costs.together), ((300, 300), 0, c.costs.explained));
     // The error of a time is at least that of the mean of the points along its direction.
     assert!(c.time_se.iter().all(|se| se.is_some_and(|se| se > 0.005 && se < 0.3)), "{:?}", c.time_se);
