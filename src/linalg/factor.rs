@@ -85,10 +85,10 @@ mod tests {
     use super::super::dense::{determinant_sign, gram};
     use super::*;
     use crate::rng::Stream;
+    use crate::test_util::normals;
 
     fn random(d: usize, rows: usize) -> Vec<f64> {
-        let mut s = Stream::new(5, [d as u32, rows as u32, 0]);
-        let x: Vec<f64> = (0..d * rows).map(|_| s.normal()).collect();
+        let x = normals(&mut Stream::new(5, [d as u32, rows as u32, 0]), d * rows);
         (0..d * d).map(|p| (0..rows).map(|k| x[k * d + p / d] * x[k * d + p % d]).sum()).collect()
     }
 

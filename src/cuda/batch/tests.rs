@@ -5,6 +5,8 @@ use crate::ot::{CpuBackend, Epsilon};
 use crate::rng::Stream;
 use crate::simd::real::Real;
 use crate::status::Status;
+use rand::RngExt;
+use rand_distr::Normal;
 use wgpca_emulator::{Order, session};
 
 /// Solves between a cloud that moves by a third of the last gradient and a fixed one. From the second problem on the start is
@@ -43,7 +45,8 @@ impl<T: Real> Query<T> for Walk<T> {
 fn cloud<T: Real>(seed: u32, n: usize, d: usize, shift: f64, weighted: bool) -> Points<T> {
     let mut s = Stream::new(u64::from(seed), [n as u32, d as u32, 1]);
     // f32 represents them exactly, so both precisions get the same clouds.
-    let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(f64::from((shift + s.normal()) as f32))).collect();
+    let law = Normal::new(shift, 1.0).unwrap();
+    let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(f64::from(s.sample(law) as f32))).collect();
     let weight = |k: usize| if !weighted { 1.0 } else { [0.0, 0.25, 0.5, 0.75][k % 4] };
     let weights: Vec<T> = (0..n).map(|k| T::from_f64(weight(k))).collect();
     Points::weighted(&coords, d, &weights).unwrap()
