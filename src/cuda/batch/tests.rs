@@ -94,7 +94,8 @@ fn walks_against_the_cpu() {
                 assert!((a.0 - b.0).abs() + (a.1 - b.1).abs() < 1e-5 * scale, "{what}: {a:?} {b:?}");
                 let norm = b.2.iter().fold(0.0, |s: f64, g| s.max(g.abs()));
                 let off = a.2.iter().zip(&b.2).fold(0.0, |s: f64, (a, b)| s.max((f64::from(*a) - b).abs()));
-                assert!(off < 3e-4 * norm + 1e-7, "{what}: gradient off by {off} of {norm}");
+                // A marginal error of 1e-5, spread over twenty points at distances up to 5, moves a gradient by 5e-6.
+                assert!(off < 3e-4 * norm + 5e-6, "{what}: gradient off by {off} of {norm}");
             }
             // Starting near the solution saves iterations.
             if got.answers.len() == 5 {

@@ -71,9 +71,11 @@ impl<T: Real> Twin<T> {
         Twin { x, y, f, g, w, row_sums, columns, means, mean_sizes, reach }
     }
 
-    /// Exponents are rounded when they are computed; entries below the cut can be omitted.
+    /// Exponents are rounded when they are computed, and the roundings in a sum of d squares add up as a random walk does; entries
+    /// below the cut can be omitted.
     fn compare(&self, what: &str, row_sums: &[T], columns: &[T], means: &[T]) {
-        let (relative, missing) = (T::EPSILON.to_f64() * (self.reach + 50.0), 100.0 * cut::<T>().exp2());
+        let (relative, missing) =
+            (T::EPSILON.to_f64() * (self.reach * (self.x.d as f64).sqrt() + 50.0), 100.0 * cut::<T>().exp2());
         let close = |kind: &str, found: &[T], exact: &[f64], bound: &dyn Fn(usize) -> f64| {
             for (k, (v, e)) in found.iter().zip(exact).enumerate() {
                 let error = (v.to_f64() - e).abs();
