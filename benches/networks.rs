@@ -2,6 +2,8 @@
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use rand::RngExt;
+use rand_distr::StandardNormal;
 use std::hint::black_box;
 use wgpca::nn::{Activation, Jets, Mlp, Pass};
 use wgpca::rng::Stream;
@@ -12,7 +14,7 @@ fn passes(c: &mut Criterion, rows: usize, width: usize) {
     let mut stream = Stream::new(1, [0; 3]);
     let f = Mlp::new(d, &[width; 4], 1, Activation::Elu).unwrap();
     let parameters: Vec<f32> = f.initialise(&mut stream, 1.0, 1.0).iter().map(|&v| v as f32).collect();
-    let u: Vec<f32> = (0..rows * d).map(|_| stream.normal() as f32).collect();
+    let u: Vec<f32> = (0..rows * d).map(|_| stream.sample(StandardNormal)).collect();
     let g = u.clone();
     let (mut v, mut hv) = (vec![0.0; rows * d], vec![0.0; rows * d]);
     let mut hessian = vec![0.0; rows * d * d];

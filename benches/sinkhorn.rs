@@ -2,6 +2,8 @@
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use rand::RngExt;
+use rand_distr::Normal;
 use std::hint::black_box;
 use wgpca::Real;
 use wgpca::Status;
@@ -13,8 +15,9 @@ use wgpca::rng::Stream;
 fn clouds<T: Real>(n: usize, d: usize) -> (Points<T>, Points<T>) {
     let mut stream = Stream::new(1, [n as u32, d as u32, 0]);
     let mut cloud = |shift: f64, stretch: f64| {
-        let coords: Vec<f64> = (0..n * d).map(|_| shift + stretch * stream.normal()).collect();
-        Points::uniform(&coords.iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), d).unwrap()
+        let law = Normal::new(shift, stretch).unwrap();
+        let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(stream.sample(law))).collect();
+        Points::uniform(&coords, d).unwrap()
     };
     (cloud(0.0, 1.0), cloud(0.2, 1.1))
 }

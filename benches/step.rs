@@ -2,6 +2,8 @@
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use rand::RngExt;
+use rand_distr::StandardNormal;
 use std::hint::black_box;
 use wgpca::clouds::{Event, Fit, Settings, Tangent, fit};
 use wgpca::rng::Stream;
@@ -13,7 +15,7 @@ fn measures() -> Vec<Measure> {
         let mut stream = Stream::new(2, [i as u32, 0, 0]);
         let s = i as f64 / 6.0 - 1.0;
         let mut point = || {
-            let [x, y, z] = [(); 3].map(|()| stream.normal());
+            let [x, y, z]: [f64; 3] = std::array::from_fn(|_| stream.sample(StandardNormal));
             [x * (1.0 + 0.5 * s), y + 0.3 * s * x * x, z * (1.0 - 0.3 * s) + 0.2 * (3.0 * s).sin()]
         };
         (0..2048).flat_map(|_| point()).collect()

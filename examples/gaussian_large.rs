@@ -2,6 +2,8 @@
 //!
 //! cargo run --release --example gaussian_large -- 10000 10 [starts]
 
+use rand::RngExt;
+use rand_distr::Normal;
 use std::time::Instant;
 use wgpca::Pool;
 use wgpca::gaussian::{Gaussians, Settings, barycentre, fit};
@@ -12,9 +14,10 @@ fn main() -> wgpca::Result<()> {
     let mut next = |default| given.next().unwrap_or(default);
     let (n, d, starts) = (next(1000), next(5), next(1));
     let mut stream = Stream::new(1, [0; 3]);
+    let law = Normal::new(0.0, 1.0 / (2.0 * d as f64).sqrt()).expect("a finite deviation");
     let mut covariances = Vec::with_capacity(n * d * d);
     for _ in 0..n {
-        let w: Vec<f64> = (0..2 * d * d).map(|_| stream.normal() / (2.0 * d as f64).sqrt()).collect();
+        let w: Vec<f64> = (0..2 * d * d).map(|_| stream.sample(law)).collect();
         let row = |i: usize| &w[2 * d * i..2 * d * (i + 1)];
         let entry = |p: usize| row(p / d).iter().zip(row(p % d)).map(|(a, b)| a * b).sum::<f64>();
         covariances.extend((0..d * d).map(entry));

@@ -2,6 +2,8 @@
 //!
 //! cargo run --release --example large -- 50000
 
+use rand::RngExt;
+use rand_distr::Normal;
 use std::time::Instant;
 use wgpca::ot::{Points, Sinkhorn, divergence};
 use wgpca::rng::Stream;
@@ -9,8 +11,9 @@ use wgpca::rng::Stream;
 fn main() -> wgpca::Result<()> {
     let n: usize = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
     let mut stream = Stream::new(1, [0; 3]);
-    let mut blob = |shift: f64, stretch: f64| {
-        let coords: Vec<f32> = (0..3 * n).map(|_| (shift + stretch * stream.normal()) as f32).collect();
+    let mut blob = |shift: f32, stretch: f32| {
+        let law = Normal::new(shift, stretch).expect("a finite deviation");
+        let coords: Vec<f32> = (0..3 * n).map(|_| stream.sample(law)).collect();
         Points::uniform(&coords, 3)
     };
     let (x, y) = (blob(0.0, 1.0)?, blob(0.2, 1.1)?);

@@ -3,6 +3,8 @@
 //!
 //! cargo run --release --example sinkhorn
 
+use rand::RngExt;
+use rand_distr::Normal;
 use wgpca::ot::{Epsilon, Points, Sinkhorn, divergence};
 use wgpca::rng::Stream;
 
@@ -10,7 +12,8 @@ fn main() -> wgpca::Result<()> {
     let n = 2000;
     let mut stream = Stream::new(1, [0; 3]);
     let mut normal = |mean: f64, deviation: f64| {
-        let x: Vec<f64> = (0..n).map(|_| mean + deviation * stream.normal()).collect();
+        let law = Normal::new(mean, deviation).expect("a finite deviation");
+        let x: Vec<f64> = (0..n).map(|_| stream.sample(law)).collect();
         Points::uniform(&x, 1)
     };
     let (x, y) = (normal(0.0, 1.0)?, normal(1.0, 1.5)?);

@@ -1,6 +1,8 @@
 //! Memory, counted by the allocator. A training step does not allocate: whole steps of two components are watched, and hard
 //! Sinkhorn problems. A fit holds the points of its measures once, in its precision.
 
+use rand::RngExt;
+use rand_distr::Normal;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -86,9 +88,8 @@ fn watch(settings: &Settings, d: usize, threads: usize) -> (usize, usize) {
 /// 300 points in two clusters at distance 1; `first` of them are in the first cluster.
 fn clusters(seed: u64, first: usize) -> Points<f32> {
     let mut s = Stream::new(seed, [0; 3]);
-    let coords: Vec<f32> = (0..300)
-        .flat_map(|i| [f32::from(u8::from(i >= first)) + 1e-3 * s.normal() as f32, 1e-3 * s.normal() as f32])
-        .collect();
+    let centres = (0..300).flat_map(|i| [if i < first { 0.0 } else { 1.0 }, 0.0]);
+    let coords: Vec<f32> = centres.map(|c| s.sample(Normal::new(c, 1e-3).unwrap())).collect();
     Points::uniform(&coords, 2).unwrap()
 }
 

@@ -2,6 +2,8 @@
 //! of this crate and of the frameworks can alternate on the same machine.
 #![allow(missing_docs)]
 
+use rand::RngExt;
+use rand_distr::Normal;
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -64,7 +66,10 @@ fn export(to: &Path) -> Value {
         }
     }
     let mut stream = Stream::new(1, [n as u32, 64, 0]);
-    let mut blob = |shift: f64, stretch: f64| (0..n * 64).map(|_| shift + stretch * stream.normal()).collect();
+    let mut blob = |shift: f64, stretch: f64| {
+        let law = Normal::new(shift, stretch).expect("a finite deviation");
+        (0..n * 64).map(|_| stream.sample(law)).collect()
+    };
     let (x, y) = (blob(0.0, 1.0), blob(0.2, 1.1));
     problems.push(("64 dimensions".into(), x, y, 64));
     let mut out = vec![];

@@ -1,5 +1,7 @@
 //! Clouds generated from a seed, the same on every machine.
 
+use rand::RngExt;
+use rand_distr::{Normal, StandardNormal};
 use wgpca::Measure;
 use wgpca::ot::Points;
 use wgpca::rng::Stream;
@@ -8,7 +10,8 @@ use wgpca::rng::Stream;
 pub fn pair(n: usize, m: usize, d: usize) -> [Vec<f64>; 2] {
     let mut stream = Stream::new(1, [n as u32, m as u32, d as u32]);
     let mut cloud = |n: usize, shift: f64, stretch: f64| -> Vec<f64> {
-        (0..n * d).map(|_| f64::from((shift + stretch * stream.normal()) as f32)).collect()
+        let law = Normal::new(shift, stretch).expect("a finite deviation");
+        (0..n * d).map(|_| f64::from(stream.sample(law) as f32)).collect()
     };
     [cloud(n, 0.0, 1.0), cloud(m, 0.2, 1.1)]
 }
@@ -25,7 +28,7 @@ pub fn measures(count: usize, points: usize, d: usize) -> Vec<Measure> {
         let mut stream = Stream::new(2, [i as u32, d as u32, 0]);
         let s = 2.0 * i as f64 / count as f64 - 1.0;
         let mut point = || {
-            let mut p: Vec<f64> = (0..d).map(|_| stream.normal()).collect();
+            let mut p: Vec<f64> = (0..d).map(|_| stream.sample(StandardNormal)).collect();
             let first = p[0];
             p[0] *= 1.0 + 0.5 * s;
             p[1] += 0.3 * s * first * first;

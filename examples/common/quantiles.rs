@@ -1,6 +1,8 @@
 //! Laws on the line described by their quantile functions: W₂ is the distance in L²(0, 1), geodesics are straight lines of
 //! nondecreasing functions.
 
+use rand::RngExt;
+use rand_distr::StandardNormal;
 use wgpca::gaussian::Component;
 use wgpca::rng::Stream;
 
@@ -79,7 +81,7 @@ impl Normal {
     /// A line close to another, outside the Gaussians: both parts plus `size` times random polynomials of degree 2 to 5.
     pub fn perturbed(&self, line: &Line, size: f64, stream: &mut Stream) -> Line {
         let mut beside = |f: &[f64]| {
-            let c: [f64; 4] = std::array::from_fn(|_| stream.normal());
+            let c: [f64; 4] = std::array::from_fn(|_| stream.sample(StandardNormal));
             let odd = self.x.iter().map(|x| c[0] * x * x + c[1] * x.powi(3) + c[2] * x.powi(4) + c[3] * x.powi(5));
             let odd = self.beyond_gaussians(&odd.collect::<Vec<_>>());
             let scale = size / self.dot(&odd, &odd).sqrt();

@@ -1,5 +1,6 @@
 //! The matrices of the paper's experiments, and its formulas on them.
 
+use rand::RngExt;
 use wgpca::gaussian::{Barycentre, Gaussians, inner_product, log};
 use wgpca::rng::Stream;
 
@@ -39,7 +40,7 @@ pub fn circle(r: f64) -> Vec<Matrix> {
 /// Matrices with a, b uniform on (low, 1) and θ on (0, π).
 pub fn random(count: usize, low: f64, trial: u64) -> Vec<Matrix> {
     let mut stream = Stream::new(trial, [0; 3]);
-    let mut uniform = |low: f64, high: f64| low + (high - low) * stream.uniform();
+    let mut uniform = |low: f64, high: f64| stream.random_range(low..high);
     (0..count).map(|_| covariance(uniform(low, 1.0), uniform(low, 1.0), uniform(0.0, std::f64::consts::PI))).collect()
 }
 

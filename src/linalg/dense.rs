@@ -157,13 +157,13 @@ fn signum(x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::rng::Stream;
+    use crate::test_util::normals;
 
     #[test]
     fn products_agree_with_the_definition() {
         for d in [1, 2, 3, 5, 12, 13, 40] {
             let mut s = Stream::new(3, [d as u32, 0, 0]);
-            let a: Vec<f64> = (0..d * d).map(|_| s.normal()).collect();
-            let b: Vec<f64> = (0..d * d).map(|_| s.normal()).collect();
+            let (a, b) = (normals(&mut s, d * d), normals(&mut s, d * d));
             let entry = |f: &dyn Fn(usize, usize, usize) -> f64| -> Vec<f64> {
                 (0..d * d).map(|p| (0..d).map(|k| f(p / d, p % d, k)).sum()).collect()
             };

@@ -82,13 +82,15 @@ mod tests {
     use super::super::dense::gram;
     use super::*;
     use crate::rng::Stream;
+    use rand::RngExt;
+    use rand_distr::StandardNormal;
 
     fn skew(d: usize, seed: u32, size: f64) -> Vec<f64> {
         let mut s = Stream::new(13, [d as u32, seed, 0]);
         let mut w = vec![0.0; d * d];
         for i in 0..d {
             for j in 0..i {
-                w[i * d + j] = s.normal();
+                w[i * d + j] = s.sample(StandardNormal);
                 w[j * d + i] = -w[i * d + j];
             }
         }

@@ -89,6 +89,8 @@ pub(crate) fn optimal_assignment(cost: &[f64], n: usize) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::rng::Stream;
+    use crate::test_util::normals;
+    use rand::RngExt;
 
     fn best_by_brute_force(cost: &[f64], n: usize, row: usize, used: &mut Vec<bool>) -> f64 {
         if row == n {
@@ -111,8 +113,9 @@ mod tests {
             for seed in 0..30 {
                 let mut s = Stream::new(4, [n as u32, seed, 0]);
                 // Small integers, to produce ties.
-                let cost: Vec<f64> =
-                    (0..n * n).map(|_| (s.below(6)) as f64 + f64::from(seed % 2) * s.uniform()).collect();
+                let cost: Vec<f64> = (0..n * n)
+                    .map(|_| f64::from(s.random_range(0..6)) + f64::from(seed % 2) * s.random::<f64>())
+                    .collect();
                 let sigma = optimal_assignment(&cost, n);
                 let mut sorted = sigma.clone();
                 sorted.sort_unstable();
@@ -129,7 +132,7 @@ mod tests {
         let n = 200;
         let mut s = Stream::new(4, [0, 0, 1]);
         let mut line = || -> Vec<f64> {
-            let mut v: Vec<f64> = (0..n).map(|_| s.normal()).collect();
+            let mut v = normals(&mut s, n);
             v.sort_by(f64::total_cmp);
             v
         };

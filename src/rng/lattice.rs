@@ -10,7 +10,7 @@ use crate::simd::real::Real;
 ///
 /// The lattice sequence in base 2 of Cools, Kuo and Nuyens, "Constructing embedded lattice rules for multivariate
 /// integration" (SIAM J. Sci. Comput. 28, 2006), under a shift modulo 1 from `stream` (Cranley and Patterson, 1976).
-pub fn lattice_normals<T: Real>(stream: &mut Stream, first: usize, d: usize, out: &mut [T]) {
+pub(crate) fn lattice_normals<T: Real>(stream: &mut Stream, first: usize, d: usize, out: &mut [T]) {
     if d > LATTICE {
         // Each row has its own position in the stream, with four normals per block.
         for (i, row) in out.chunks_exact_mut(d).enumerate() {
@@ -30,11 +30,11 @@ pub fn lattice_normals<T: Real>(stream: &mut Stream, first: usize, d: usize, out
 }
 
 /// Largest dimension in which [`lattice_normals`] is a lattice.
-pub const LATTICE: usize = 8;
+pub(crate) const LATTICE: usize = 8;
 const GENERATORS: [u32; LATTICE] = [1, 182_667, 469_891, 498_753, 110_745, 446_247, 250_185, 118_627];
 
 /// z with Φ(z) = p, for 0 < p < 1, to a relative error of 1.2e-9: the rational approximations of Acklam (2003).
-pub fn normal_quantile(p: f64) -> f64 {
+pub(super) fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,
         2.209460984245205e2,

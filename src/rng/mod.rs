@@ -8,5 +8,7 @@ mod stream;
 mod tests;
 
 pub(crate) use address::{GaussianSearch, StreamId};
-pub use lattice::{LATTICE, lattice_normals, normal_quantile};
+#[cfg(feature = "cuda")]
+pub(crate) use lattice::LATTICE;
+pub(crate) use lattice::lattice_normals;
 pub use stream::Stream;

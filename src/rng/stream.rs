@@ -61,18 +61,18 @@ impl Stream {
     }
 
     /// Uniform on the open interval (0, 1), with spacing 2⁻³².
-    pub fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         (f64::from(self.next_u32()) + 0.5) * 2f64.powi(-32)
     }
 
     /// Uniform on `0..n`; the bias is below n·2⁻³².
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         debug_assert!(n > 0 && n <= u32::MAX as usize);
         ((u64::from(self.next_u32()) * n as u64) >> 32) as usize
     }
 
     /// Standard normal (Box–Muller).
-    pub fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         if let Some(z) = self.spare.take() {
             return z;
         }
@@ -84,13 +84,13 @@ impl Stream {
 
     /// An index with probability proportional to the increments of `cumulative`, a non-decreasing sequence with a
     /// positive end.
-    pub fn weighted(&mut self, cumulative: &[f64]) -> usize {
+    pub(crate) fn weighted(&mut self, cumulative: &[f64]) -> usize {
         let target = self.uniform() * cumulative.last().copied().unwrap_or(0.0);
         cumulative.partition_point(|&c| c <= target).min(cumulative.len().saturating_sub(1))
     }
 
     /// Moves a uniformly random selection of `k` entries, in random order, to the front.
-    pub fn shuffle_front<T>(&mut self, items: &mut [T], k: usize) {
+    pub(crate) fn shuffle_front<T>(&mut self, items: &mut [T], k: usize) {
         for i in 0..k.min(items.len().saturating_sub(1)) {
             let j = i + self.below(items.len() - i);
             items.swap(i, j);

@@ -1,3 +1,4 @@
+use super::lattice::normal_quantile;
 use super::philox::philox;
 use super::*;
 

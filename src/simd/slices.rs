@@ -123,9 +123,11 @@ fn column_sums_body<V: Vector>(rows: &[V::Scalar], sums: &mut [V::Scalar]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::real::cast;
     use super::super::{Isa, Lanes};
     use super::*;
     use crate::rng::Stream;
+    use crate::test_util::normals;
 
     /// Calls a function with an instruction set, or the code path of NEON if there is none.
     macro_rules! on {
@@ -143,7 +145,7 @@ mod tests {
     {
         let (ulp, what) = (T::EPSILON.to_f64(), format!("{isa:?} {} {n}", T::NAME));
         let mut s = Stream::new(3, [n as u32, 0, 0]);
-        let mut random = |n: usize| -> Vec<T> { (0..n).map(|_| T::from_f64(s.normal())).collect() };
+        let mut random = |n: usize| -> Vec<T> { cast(&normals(&mut s, n)) };
         let (a, b, c, rows) = (random(n), random(n), random(n), random(7 * n));
         let relative = |found: &[T], exact: &dyn Fn(usize) -> f64| {
             let error = |k: usize| (found[k].to_f64() - exact(k)).abs() / exact(k).abs().max(1.0);

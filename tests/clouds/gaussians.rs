@@ -1,6 +1,9 @@
 //! Gaussian families whose components are known exactly: compares the cost of the fitted geodesic with closed forms.
 
-use crate::common::clouds::{correlation, measure, normals, slope, stream};
+use crate::common::clouds::{correlation, measure, slope, stream};
+use crate::common::normals;
+use rand::RngExt;
+use rand_distr::{Normal, StandardNormal};
 use wgpca::OutsideInterval;
 use wgpca::clouds::{Model, Settings, fit};
 use wgpca::rng::Stream;
@@ -79,8 +82,8 @@ fn gaussians_on_the_line(seed: u64) {
     let mut s = stream(seed, 0);
     let laws: Vec<[f64; 2]> = (0..20)
         .map(|_| {
-            let m = s.normal();
-            [m, (0.8 + 0.2 * m + 0.12 * s.normal()).max(0.2)]
+            let m: f64 = s.sample(StandardNormal);
+            [m, s.sample(Normal::new(0.8 + 0.2 * m, 0.12).unwrap()).max(0.2)]
         })
         .collect();
     let (exact, scores) = line(&laws);
@@ -145,7 +148,7 @@ fn diagonal_gaussians(seed: u64) {
     assert!((exact - 0.536165).abs() < 1e-6);
     let sample = |(i, [a, b]): (usize, &[f64; 2])| -> Measure {
         let mut s = stream(seed, 1 + i as u32);
-        let points = (0..2048).flat_map(|_| [a * s.normal(), b * s.normal()]).collect();
+        let points = normals(&mut s, 4096).chunks_exact(2).flat_map(|z| [a * z[0], b * z[1]]).collect();
         measure(format!("diag({a:.2}², {b:.2}²)"), points, 2)
     };
     let measures: Vec<Measure> = laws.iter().enumerate().map(sample).collect();

@@ -1,6 +1,9 @@
 //! Measures sampled along known geodesics: a fit finds their times.
 
-use crate::common::clouds::{correlation, measure, normals, slope, stream};
+use crate::common::clouds::{correlation, measure, slope, stream};
+use crate::common::normals;
+use rand::RngExt;
+use rand_distr::{Normal, StandardNormal};
 use wgpca::Evaluation;
 use wgpca::clouds::{Model, Settings, Start, Tangent, fit};
 use wgpca::rng::Stream;
@@ -25,9 +28,9 @@ impl Potential {
     /// A slope of norm 1.5 and six waves, scaled to a Hessian bound of 0.8.
     fn random(stream: &mut Stream, d: usize) -> Self {
         let wave = |stream: &mut Stream| {
-            let length = 0.5 + 0.5 * stream.uniform();
+            let length = stream.random_range(0.5..1.0);
             let w = direction(stream, d).iter().map(|v| length * v).collect();
-            (stream.normal(), w, std::f64::consts::TAU * stream.uniform())
+            (stream.sample(StandardNormal), w, stream.random_range(0.0..std::f64::consts::TAU))
         };
         let mut p = Potential {
             linear: direction(stream, d).iter().map(|v| 1.5 * v).collect(),
@@ -73,16 +76,15 @@ struct Base {
 impl Base {
     fn random(stream: &mut Stream, d: usize) -> Self {
         let means = normals(stream, 4 * d).iter().map(|v| 0.8 * v).collect();
-        Base { d, means, spreads: (0..4).map(|_| 0.3 + 0.3 * stream.uniform()).collect() }
+        Base { d, means, spreads: (0..4).map(|_| stream.random_range(0.3..0.6)).collect() }
     }
 
     fn sample(&self, stream: &mut Stream, n: usize) -> Vec<f64> {
         let mut out = vec![];
         for _ in 0..n {
-            let k = stream.below(4);
-            for i in 0..self.d {
-                out.push(self.means[k * self.d + i] + self.spreads[k] * stream.normal());
-            }
+            let k = stream.random_range(0..4);
+            let mean = &self.means[k * self.d..][..self.d];
+            out.extend(mean.iter().map(|&m| stream.sample(Normal::new(m, self.spreads[k]).unwrap())));
         }
         out
     }
@@ -129,7 +131,7 @@ impl Planted {
         let mut s = stream(seed, 0);
         let (base, p) = (Base::random(&mut s, d), Potential::random(&mut s, d));
         assert!(p.hessian_bound() < 0.81);
-        let times: Vec<f64> = (0..15).map(|_| 2.0 * s.uniform() - 1.0).collect();
+        let times: Vec<f64> = (0..15).map(|_| s.random_range(-1.0..1.0)).collect();
         let sample = |first: u32| {
             let one = |(i, &t): (usize, &f64)| base.along(&p, t, &mut stream(seed, first + i as u32), 1024);
             times.iter().enumerate().map(one).collect()
@@ -204,7 +206,7 @@ fn best_preset_keeps_the_cheaper_start() {
 /// Two geodesics through one measure, with velocities orthogonal in L²; each measure is on one of them.
 #[test]
 fn two_orthogonal_geodesics() {
-    two_geodesics(0);
+    two_geodesics(1);
 }
 
 fn two_geodesics(seed: u64) {
@@ -215,7 +217,8 @@ fn two_geodesics(seed: u64) {
     let q = q.plus(-base.inner(&p, &q) / pp, &p);
     let c = 0.6 * (pp / base.inner(&q, &q)).sqrt();
     let q = Potential { linear: vec![0.0; d], waves: vec![] }.plus(c, &q);
-    assert!(p.hessian_bound() < 0.95 && q.hessian_bound() < 0.95);
+    // Not every seed has such a ∇q.
+    assert!(p.hessian_bound() < 0.95 && q.hessian_bound() < 0.95, "these are no geodesics until time 1");
     let times = |n: usize| (0..n).map(|k| 2.0 * k as f64 / (n - 1) as f64 - 1.0).collect::<Vec<f64>>();
     let (first, second) = (times(10), times(8));
     let sample = |p: &Potential, times: &[f64], index: u32| -> Vec<Measure> {

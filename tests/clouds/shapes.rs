@@ -37,10 +37,9 @@ fn cost(model: &Model<f32>, k: usize, test: &[Measure]) -> f64 {
     let projections = model.transform(test).unwrap();
     let (low, high) = model.components[k].interval;
     let sum = test.iter().zip(&projections).enumerate().map(|(i, (m, row))| {
-        let (d, mut order) = (m.dim(), (0..m.len()).collect::<Vec<_>>());
-        Stream::new(5, [1, i as u32, 0]).shuffle_front(&mut order, POINTS);
-        let rows: Vec<f32> =
-            order[..POINTS].iter().flat_map(|&p| &m.points()[p * d..(p + 1) * d]).map(|&v| v as f32).collect();
+        let d = m.dim();
+        let some = rand::seq::index::sample(&mut Stream::new(5, [1, i as u32, 0]), m.len(), POINTS);
+        let rows: Vec<f32> = some.iter().flat_map(|p| &m.points()[p * d..(p + 1) * d]).map(|&v| v as f32).collect();
         let y = Points::uniform(&rows, d).unwrap();
         let at = |t: f64| {
             let x: Vec<f32> = model

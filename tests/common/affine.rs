@@ -1,6 +1,8 @@
 //! Models made without a fit: φ = m + Lx and f = ½uᵀSu + b·u with diagonal L and S, written as a file with the documented layout
 //! and read. Their laws are N(m + t(Sm + b), (L(I + tS))²), so everything is known in closed form.
 
+use rand::RngExt;
+use rand_distr::{Normal, StandardNormal};
 use wgpca::Measure;
 use wgpca::clouds::Model;
 use wgpca::rng::Stream;
@@ -25,7 +27,7 @@ impl World {
     pub fn new(d: usize, n: usize, spread: f64, shares: [f64; 2], stream: &mut Stream) -> Self {
         let mut directions: Vec<Vec<f64>> = vec![];
         while directions.len() < 2 {
-            let mut e: Vec<f64> = (0..2 * d).map(|_| stream.normal()).collect();
+            let mut e: Vec<f64> = (0..2 * d).map(|_| stream.sample(StandardNormal)).collect();
             for other in &directions {
                 let along = dot(&e, other);
                 e.iter_mut().zip(other).for_each(|(e, o)| *e -= along * o);
@@ -34,12 +36,13 @@ impl World {
             directions.push(e.iter().map(|e| e / norm).collect());
         }
         let rest = ((1.0 - shares[0] - shares[1]) / (2 * d - 2).max(1) as f64).max(0.0);
+        let normal = |share: f64| Normal::new(0.0, spread * share.sqrt()).unwrap();
         let law = |_| loop {
-            let mut z: Vec<f64> = (0..2 * d).map(|_| spread * rest.sqrt() * stream.normal()).collect();
+            let mut z: Vec<f64> = (0..2 * d).map(|_| stream.sample(normal(rest))).collect();
             // Every scale stays positive, also on the lines.
             let mut sound = true;
             for (e, share) in directions.iter().zip(shares) {
-                let time = spread * share.sqrt() * stream.normal();
+                let time = stream.sample(normal(share));
                 let along = time - dot(&z, e);
                 z.iter_mut().zip(e).for_each(|(z, e)| *z += along * e);
                 sound &= e[d..].iter().all(|s| 1.0 + time * s > 0.1);
@@ -89,7 +92,8 @@ impl World {
     pub fn sample(&self, points: usize, stream: &mut Stream) -> Vec<Measure> {
         let d = self.d;
         let cloud = |(i, z): (usize, &Vec<f64>)| {
-            let rows = (0..points * d).map(|k| z[k % d] + z[d + k % d] * stream.normal()).collect();
+            let law: Vec<_> = (0..d).map(|k| Normal::new(z[k], z[d + k]).unwrap()).collect();
+            let rows = (0..points * d).map(|k| stream.sample(law[k % d])).collect();
             Measure::uniform(format!("{i}"), rows, d).unwrap()
         };
         self.laws.iter().enumerate().map(cloud).collect()

@@ -9,11 +9,6 @@ pub fn stream(seed: u64, index: u32) -> Stream {
     Stream::new(seed, [0xC10D, index, 0])
 }
 
-/// `n` standard normal numbers.
-pub fn normals(stream: &mut Stream, n: usize) -> Vec<f64> {
-    (0..n).map(|_| stream.normal()).collect()
-}
-
 /// A measure with equal weights.
 pub fn measure(name: impl Into<String>, points: Vec<f64>, dim: usize) -> Measure {
     Measure::uniform(name, points, dim).unwrap()

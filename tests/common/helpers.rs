@@ -1,5 +1,7 @@
-// Reference numbers, errors, Taylor slopes. Included by `tests/common/mod.rs` and by the unit tests.
+// Reference numbers, random numbers, errors, Taylor slopes. Included by `tests/common/mod.rs` and by the unit tests.
 
+use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
 use serde_json::Value;
 
 /// A file of `tests/golden`.
@@ -13,6 +15,11 @@ pub fn golden(name: &str) -> Value {
 pub fn floats(value: &Value) -> Vec<f64> {
     let array = value.as_array().unwrap_or_else(|| panic!("{value} is no array"));
     array.iter().map(|v| v.as_f64().expect("a number")).collect()
+}
+
+/// `n` standard normal numbers.
+pub fn normals(random: &mut impl Rng, n: usize) -> Vec<f64> {
+    random.sample_iter(StandardNormal).take(n).collect()
 }
 
 /// |a − b| / |b| in the Euclidean norm (|a| if b is 0).

@@ -8,6 +8,8 @@ mod quantiles;
 mod sets;
 
 use quantiles::Normal;
+use rand::RngExt;
+use rand_distr::StandardNormal;
 use sets::{
     Matrix, UNIVARIATE, circle, cone, covariance, distortion, distortion_approximated, gaussians, grid, random,
 };
@@ -45,8 +47,9 @@ fn equal_orientations_are_linear_pca_in_the_deviations() {
     let mut stream = Stream::new(3, [0; 3]);
     let slanted: Vec<_> = (0..30)
         .map(|_| {
-            let t = stream.normal();
-            (3.0 + 0.6 * t + 0.1 * stream.normal(), 2.0 - 0.3 * t + 0.1 * stream.normal())
+            let t: f64 = stream.sample(StandardNormal);
+            let mut near = |at| stream.sample(rand_distr::Normal::new(at, 0.1).unwrap());
+            (near(3.0 + 0.6 * t), near(2.0 - 0.3 * t))
         })
         .collect();
     for points in [grid(), slanted] {
@@ -239,7 +242,7 @@ fn curvature_is_never_negative() {
     let mut stream = Stream::new(5, [0; 3]);
     for d in [2, 3, 5, 8] {
         for _ in 0..50 {
-            let z: Vec<f64> = (0..3 * d * d).map(|_| stream.normal()).collect();
+            let z = crate::common::normals(&mut stream, 3 * d * d);
             let (a, b, c) = (&z[..d * d], &z[d * d..2 * d * d], &z[2 * d * d..]);
             let entry = |f: &dyn Fn(usize, usize) -> f64| (0..d * d).map(|p| f(p / d, p % d)).collect::<Vec<_>>();
             let sigma = entry(&|i, j| (0..d).map(|k| a[i * d + k] * a[j * d + k]).sum());

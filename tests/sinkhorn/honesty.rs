@@ -2,6 +2,7 @@
 
 use super::certificate::check;
 use super::*;
+use rand_distr::Normal;
 use wgpca::Pool;
 use wgpca::Status;
 use wgpca::ot::Report;
@@ -151,10 +152,11 @@ fn weights_of_many_magnitudes() {
 /// Three blobs of unequal mass, a few units apart.
 fn three_blobs(seed: u64, n: usize, width: f64) -> Vec<f64> {
     let mut s = stream(seed);
-    let centres: Vec<f64> = (0..9).map(|_| 6.0 * s.uniform()).collect();
-    let ends = [s.uniform(), 1.0 + s.uniform(), 3.0];
+    let centres: Vec<f64> = (0..9).map(|_| s.random_range(0.0..6.0)).collect();
+    let ends = [s.random(), s.random_range(1.0..2.0), 3.0];
     let point = |p: usize| ends.iter().position(|e| 3.0 * (p / 3) as f64 / (n as f64) < *e).unwrap();
-    (0..3 * n).map(|p| 1000.0 * (centres[3 * point(p) + p % 3] + width * s.normal()) + 300.0).collect()
+    let law = |p: usize| Normal::new(centres[3 * point(p) + p % 3], width).unwrap();
+    (0..3 * n).map(|p| 1000.0 * s.sample(law(p)) + 300.0).collect()
 }
 
 /// Hard problems: of many similar ones, without annealing one in forty did not converge in 20,000 iterations, nor did it with

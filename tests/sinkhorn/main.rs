@@ -12,6 +12,8 @@ mod shapes;
 mod small_epsilon;
 
 use crate::common::cast;
+use rand::RngExt;
+use rand_distr::{StandardNormal, Uniform};
 use wgpca::Real;
 use wgpca::ot::{Divergence, Epsilon, Points, Sinkhorn, divergence};
 use wgpca::rng::Stream;
@@ -65,14 +67,12 @@ fn stream(seed: u64) -> Stream {
 
 /// Standard normal numbers, reproducible by their seed.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
-    let mut stream = stream(seed);
-    (0..count).map(|_| stream.normal()).collect()
+    stream(seed).sample_iter(StandardNormal).take(count).collect()
 }
 
 /// Positive weights that differ by a factor of up to 11.
 fn weights(seed: u64, n: usize) -> Vec<f64> {
-    let mut stream = stream(seed);
-    (0..n).map(|_| 0.1 + stream.uniform()).collect()
+    stream(seed).sample_iter(Uniform::new(0.1, 1.1).unwrap()).take(n).collect()
 }
 
 /// |p − q|².

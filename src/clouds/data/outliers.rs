@@ -96,12 +96,14 @@ mod tests {
     use super::*;
     use crate::clouds::data::frame::{Frame, Moments};
     use crate::rng::Stream;
+    use crate::test_util::normals;
 
     #[test]
     fn sentinels_and_far_clouds_are_named_and_nothing_else() {
         let mut s = Stream::new(3, [31, 0, 0]);
         let cloud = |i: usize, n: usize, s: &mut Stream| -> Vec<f64> {
-            (0..3 * n).map(|k| s.normal() * (1.0 + 0.2 * (i * (k % 3)) as f64)).collect()
+            let z = normals(s, 3 * n).into_iter().enumerate();
+            z.map(|(k, z)| z * (1.0 + 0.2 * (i * (k % 3)) as f64)).collect()
         };
         let find = |measures: &[Measure]| {
             let moments: Vec<Moments> = measures.iter().map(Moments::of).collect();

@@ -244,13 +244,15 @@ mod tests {
     use super::*;
     use crate::clouds::data::canonical::canonical;
     use crate::rng::StreamId;
+    use crate::test_util::normals;
+    use rand::RngExt;
 
     /// Other measures, a shift and a scaling do not change the streams of a measure. Copies of a measure have different
     /// streams.
     #[test]
     fn keys_are_made_of_the_content() {
         let mut s = Stream::new(4, [0; 3]);
-        let points: Vec<f64> = (0..60).map(|_| s.normal()).collect();
+        let points = normals(&mut s, 60);
         let of = |f: &dyn Fn(f64) -> f64| {
             canonical(&Measure::uniform("m", points.iter().map(|&v| f(v)).collect(), 2).unwrap())
         };
@@ -274,8 +276,8 @@ mod tests {
     fn stratified_draws_are_unbiased_and_even() {
         let (n, m, d) = (300, 64, 2);
         let mut s = Stream::at(2, StreamId::StepMeasure { run: 0, step: 0, key: 0 });
-        let points: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
-        let weights: Vec<f64> = (0..n).map(|i| if i % 7 == 0 { 0.0 } else { 0.2 + s.uniform() }).collect();
+        let points = normals(&mut s, n * d);
+        let weights: Vec<f64> = (0..n).map(|i| if i % 7 == 0 { 0.0 } else { s.random_range(0.2..1.2) }).collect();
         let measure = canonical(&Measure::weighted("m", points, d, weights).unwrap());
         let source: Source<f64> = Source::new(&measure, &measure, &Frame::identity(d), 0);
         let mut out = Points::buffer(m, d);

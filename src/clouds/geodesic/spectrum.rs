@@ -184,6 +184,8 @@ mod tests {
     use super::*;
     use crate::clouds::settings::Settings;
     use crate::linalg::eigen;
+    use rand::RngExt;
+    use rand_distr::StandardNormal;
 
     /// Both methods against the eigenvalues of every Hessian, below and above the dimension where the method changes.
     #[test]
@@ -194,7 +196,7 @@ mod tests {
             let mut stream = Stream::new(8, [d as u32, 0, 0]);
             let g: Geodesic<f64> = Geodesic::random(&architecture, &settings, &mut stream);
             let mut chunk = chunks(&architecture, 20).remove(0);
-            chunk.x.iter_mut().for_each(|x| *x = stream.normal());
+            chunk.x.iter_mut().for_each(|x| *x = stream.sample(StandardNormal));
             chunk.forward(&g);
             let mut spectrum = Spectrum::default();
             spectrum.find(&mut chunk, &g, true);

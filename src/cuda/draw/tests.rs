@@ -6,15 +6,18 @@ use crate::clouds::shared::{CpuTrainer, Stages};
 use crate::clouds::{Architecture, Settings};
 use crate::measure::Measure;
 use crate::rng::Stream;
+use rand::RngExt;
+use rand_distr::Normal;
 use wgpca_emulator::{Order, configure};
 
 /// n measures of 1 to 40 points with unequal weights, some 0.
 pub(in crate::cuda) fn data(n: usize, d: usize) -> Data<f32> {
     let measure = |i: usize| {
         let mut s = Stream::new(9, [i as u32, d as u32, 0]);
-        let points = 1 + s.below(40);
-        let coords: Vec<f64> = (0..points * d).map(|_| 0.3 * i as f64 / n as f64 + s.normal()).collect();
-        let weights = (0..points).map(|k| if k % 5 == 1 { 0.0 } else { 0.1 + s.uniform() }).collect();
+        let points = s.random_range(1..=40);
+        let law = Normal::new(0.3 * i as f64 / n as f64, 1.0).unwrap();
+        let coords: Vec<f64> = (0..points * d).map(|_| s.sample(law)).collect();
+        let weights = (0..points).map(|k| if k % 5 == 1 { 0.0 } else { s.random_range(0.1..1.1) }).collect();
         Measure::weighted(format!("m{i}"), coords, d, weights).unwrap()
     };
     let measures: Vec<Measure> = (0..n.max(2)).map(measure).collect();

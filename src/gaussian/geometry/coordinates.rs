@@ -92,17 +92,17 @@ mod tests {
     use super::super::geodesic::symmetric_lift;
     use super::*;
     use crate::rng::Stream;
+    use crate::test_util::normals;
 
     /// |KA| = |coordinates|, and the dual of sym(KA Aᵀ) returns the coordinates.
     #[test]
     fn coordinates_are_orthonormal() {
         for d in [1, 2, 3, 6, 20] {
             let mut s = Stream::new(1, [d as u32, 0, 0]);
-            let a: Vec<f64> = (0..d * d).map(|_| s.normal()).collect();
-            let a = symmetric_lift(&a, d);
+            let a = symmetric_lift(&normals(&mut s, d * d), d);
             let at = Coordinates::new(&a, d);
             assert_eq!(at.len(), triangle(d));
-            let c: Vec<f64> = (0..at.len()).map(|_| s.normal()).collect();
+            let c = normals(&mut s, at.len());
             let k = at.matrix(&c);
             let mut x = vec![0.0; d * d];
             multiply(&k, &a, d, &mut x);

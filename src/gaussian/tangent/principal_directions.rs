@@ -198,6 +198,7 @@ fn orthonormalise(block: &mut [Vec<f64>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_util::normals;
 
     /// Rows with known principal directions: σ_k times random unit scores, by all three methods.
     #[test]
@@ -205,11 +206,11 @@ mod tests {
         let (n, p) = (450, 420);
         let mut s = Stream::new(2, [0; 3]);
         let axis: Vec<Vec<f64>> = {
-            let mut block: Vec<Vec<f64>> = (0..6).map(|_| (0..p).map(|_| s.normal()).collect()).collect();
+            let mut block: Vec<Vec<f64>> = (0..6).map(|_| normals(&mut s, p)).collect();
             orthonormalise(&mut block);
             block
         };
-        let mut scores: Vec<Vec<f64>> = (0..6).map(|_| (0..n).map(|_| s.normal()).collect()).collect();
+        let mut scores: Vec<Vec<f64>> = (0..6).map(|_| normals(&mut s, n)).collect();
         orthonormalise(&mut scores);
         let sizes = [5.0, 3.0, 2.0, 1.0, 0.1, 1e-3];
         let mut rows = vec![0.0; n * p];

@@ -3,10 +3,10 @@
 use super::*;
 use crate::linalg::dense::{identity, multiply_nt};
 use crate::rng::Stream;
+use crate::test_util::normals;
 
 fn random(d: usize, seed: u32) -> Vec<f64> {
-    let mut s = Stream::new(11, [d as u32, seed, 0]);
-    (0..d * d).map(|_| s.normal()).collect()
+    normals(&mut Stream::new(11, [d as u32, seed, 0]), d * d)
 }
 
 fn check(svd: &SignedSvd, m: &[f64], d: usize) {

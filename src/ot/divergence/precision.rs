@@ -197,13 +197,15 @@ mod tests {
     use super::*;
     use crate::ot::epsilon::Epsilon;
     use crate::rng::Stream;
+    use rand::RngExt;
+    use rand_distr::StandardNormal;
 
     /// The answers to a query do not depend on what its workspace has solved before, including in f64.
     #[test]
     fn a_chain_starts_from_its_own_potentials() {
         let points = |index: u32| {
-            let mut stream = Stream::new(5, [index, 0, 0]);
-            let coords: Vec<f32> = (0..120).map(|_| stream.normal() as f32).collect();
+            let stream = Stream::new(5, [index, 0, 0]);
+            let coords: Vec<f32> = stream.sample_iter(StandardNormal).take(120).collect();
             Points::uniform(&coords, 2).unwrap()
         };
         let settings = |tolerance| Sinkhorn { epsilon: Epsilon::Fixed(0.1), tolerance, ..Sinkhorn::default() };

@@ -260,11 +260,10 @@ fn widest<T: Real>(coords: &[T], d: usize, order: &[u32]) -> usize {
 mod tests {
     use super::*;
     use crate::rng::Stream;
+    use crate::test_util::normals;
 
     fn random(n: usize, d: usize) -> Points<f64> {
-        let mut s = Stream::new(5, [n as u32, d as u32, 0]);
-        let coords: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
-        Points::uniform(&coords, d).unwrap()
+        Points::uniform(&normals(&mut Stream::new(5, [n as u32, d as u32, 0]), n * d), d).unwrap()
     }
 
     #[test]

@@ -227,6 +227,10 @@ mod tests {
     use super::*;
     use crate::ot::points::Points;
     use crate::rng::Stream;
+    use crate::simd::real::cast;
+    use crate::test_util::normals;
+    use rand::RngExt;
+    use rand_distr::Normal;
 
     /// The direct formula in f64: (−log₂ Σ_j 2^e_j, mean).
     fn naive(x: &[f64], y: &[Vec<f64>], e: impl Fn(usize, f64) -> f64) -> (f64, Vec<f64>) {
@@ -241,9 +245,11 @@ mod tests {
 
     fn cloud<T: Real>(n: usize, d: usize, zero_weights: bool) -> Cloud<T> {
         let mut s = Stream::new(11, [n as u32, d as u32, 1]);
-        let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(s.normal() / (d as f64).sqrt())).collect();
-        let weights: Vec<T> =
-            (0..n).map(|i| T::from_f64(if zero_weights && i % 3 == 1 { 0.0 } else { 1.0 + s.uniform() })).collect();
+        let normal = Normal::new(0.0, 1.0 / (d as f64).sqrt()).unwrap();
+        let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(s.sample(normal))).collect();
+        let weights: Vec<T> = (0..n)
+            .map(|i| T::from_f64(if zero_weights && i % 3 == 1 { 0.0 } else { s.random_range(1.0..2.0) }))
+            .collect();
         let mut c = Cloud::default();
         c.set(&Points::weighted(&coords, d, &weights).unwrap(), &vec![0.0; d], 3.0);
         c
@@ -252,7 +258,7 @@ mod tests {
     fn check<T: Real>(isa: Isa, n: usize, m: usize, d: usize, tolerance: f64) {
         let (x, y) = (cloud::<T>(n, d, false), cloud::<T>(m, d, m > 2));
         let mut s = Stream::new(12, [n as u32, m as u32, d as u32]);
-        let mut potential = |len: usize| -> Vec<T> { (0..len).map(|_| T::from_f64(s.normal())).collect() };
+        let mut potential = |len: usize| -> Vec<T> { cast(&normals(&mut s, len)) };
         let (f, g, b) = (potential(x.padded()), potential(y.padded()), potential(y.padded()));
         let w: Vec<T> = y.log_weights.iter().zip(&b).map(|(&l, &b)| l + b).collect();
         let (mut out, mut means) = (vec![T::ZERO; n], vec![T::ZERO; n * d]);

@@ -88,16 +88,19 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
     use crate::simd::Isa;
+    use rand::RngExt;
+    use rand_distr::Normal;
 
     fn against_loops<T: Real>(bound: f64) {
         for isa in Isa::available() {
             for n in [16, 48, 1040] {
                 let mut s = Stream::new(n as u64, [9, 0, 0]);
                 let weights: Vec<T> =
-                    (0..n).map(|i| T::from_f64([s.uniform(), 0.0, 1e-19, s.uniform()][i % 4] / n as f64)).collect();
+                    (0..n).map(|i| T::from_f64([s.random(), 0.0, 1e-19, s.random()][i % 4] / n as f64)).collect();
                 // Some have underflowed, some of these have negligible mass.
+                let normal = Normal::new(0.0, 5.0).unwrap();
                 let on_top: Vec<T> = (0..n)
-                    .map(|i| T::from_f64(if i % 13 == 0 { [31.0, -25.0][i % 2] } else { 5.0 * s.normal() }))
+                    .map(|i| T::from_f64(if i % 13 == 0 { [31.0, -25.0][i % 2] } else { s.sample(normal) }))
                     .collect();
                 let pairs = || weights.iter().zip(&on_top).map(|(a, d)| (a.to_f64(), d.to_f64()));
                 let kept = || pairs().filter(|(a, _)| *a > NEGLIGIBLE_MASS);

@@ -1,5 +1,7 @@
 use super::super::{Curve, Panel, Shown, Strip, Summary, ellipse, gaussian_picture};
 use super::{marks, stream, strips, texts, well_formed};
+use rand::RngExt;
+use rand_distr::StandardNormal;
 
 pub fn gaussians(components: usize, dim: usize) -> Vec<Strip> {
     let panel = |k: usize| {
@@ -15,7 +17,7 @@ pub fn gaussians(components: usize, dim: usize) -> Vec<Strip> {
 fn summary(components: usize, n: usize, plane: bool) -> Summary {
     let mut random = stream(4);
     let mut matrix = || {
-        let (a, b, c) = (random.normal(), random.normal(), random.normal());
+        let [a, b, c]: [f64; 3] = std::array::from_fn(|_| random.sample(StandardNormal));
         [a * a + 0.1, a * b, b * b + c * c + 0.1]
     };
     let cost = |k: usize| (3.25 + k as f64, 3.5 + k as f64);

@@ -1,7 +1,8 @@
 //! Families with a known answer, on which searches once left the range of their numbers.
 
 use super::*;
-use crate::common::clouds::{correlation, measure, normals, slope, stream};
+use crate::common::clouds::{correlation, measure, slope, stream};
+use crate::common::normals;
 use wgpca::Error;
 use wgpca::OutsideInterval;
 use wgpca::clouds::Start;
@@ -130,9 +131,9 @@ fn far_clouds_project_where_they_should() {
 /// Infinite ends are not times, nor is a time at which points leave the range.
 #[test]
 fn times_that_are_no_times() {
-    let mut s = stream(4, 0);
-    let cloud = |c: f64, s: &mut Stream| measure(format!("{c}"), normals(s, 100).iter().map(|v| c * v).collect(), 2);
-    let measures: Vec<Measure> = (0..6).map(|i| cloud(1.0 + 0.3 * f64::from(i), &mut s)).collect();
+    let base = normals(&mut stream(4, 0), 100);
+    let cloud = |c: f64| measure(format!("{c}"), base.iter().map(|v| c * v).collect(), 2);
+    let measures: Vec<Measure> = (0..6).map(|i| cloud(1.0 + 0.3 * f64::from(i))).collect();
     let model = fitted(&measures, &fast(0));
     let (low, high) = model.components[0].interval;
     let open = if low.is_infinite() { low } else { high };

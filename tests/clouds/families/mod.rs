@@ -7,7 +7,9 @@
 mod known;
 mod weights;
 
-use crate::common::clouds::{measure, normals, stream};
+use crate::common::clouds::{measure, stream};
+use crate::common::normals;
+use rand::RngExt;
 use wgpca::OutsideInterval;
 use wgpca::Status;
 use wgpca::clouds::{Model, Settings, Tangent, fit};
@@ -30,7 +32,7 @@ const DIMENSIONS: [usize; 5] = [1, 2, 3, 5, 20];
 
 /// A whole number between the ends, uniform on a logarithmic scale.
 fn log_uniform(s: &mut Stream, low: f64, high: f64) -> usize {
-    (low * (high / low).powf(s.uniform())).round() as usize
+    s.random_range(low.ln()..=high.ln()).exp().round() as usize
 }
 
 /// n measures of a kind, with at most `most` points in total.
@@ -39,17 +41,17 @@ fn family(kind: usize, d: usize, seed: u64, most: usize) -> Vec<Measure> {
     let n = log_uniform(&mut s, 2.0, (most as f64 / 4.0).min(1000.0)).max(2);
     let m = log_uniform(&mut s, 1.0, (most as f64 / n as f64).clamp(1.0, 2000.0)).max(1);
     // Rounded to f32, as files often are.
-    let rounded = s.uniform() < 0.5;
-    let common: Vec<f64> = (0..m * d).map(|_| s.normal()).collect();
+    let rounded = s.random_bool(0.5);
+    let common = normals(&mut s, m * d);
     let measure = |i: usize| {
-        let t = 2.0 * s.uniform() - 1.0;
-        let size = 10f64.powf(6.0 * s.uniform() - 3.0);
+        let t = s.random_range(-1.0..1.0);
+        let size = 10f64.powf(s.random_range(-3.0..3.0));
         let mut points = match kind {
             5 => normals(&mut s, d),
             6 => common.clone(),
             _ => (0..m).flat_map(|_| normals(&mut s, d)).collect(),
         };
-        let heavy = s.uniform() < 0.5;
+        let heavy = s.random_bool(0.5);
         for p in points.chunks_exact_mut(d) {
             match kind {
                 0 => p.iter_mut().for_each(|v| *v *= 1.5 + t),
@@ -60,7 +62,7 @@ fn family(kind: usize, d: usize, seed: u64, most: usize) -> Vec<Measure> {
                     let (x, y) = (3.0 * p[0], 0.3 * p[1]);
                     (p[0], p[1]) = (cos * x - sin * y, sin * x + cos * y);
                 }
-                4 => p[0] = 0.1 * p[0] + if s.uniform() < 0.5 + 0.4 * t { 30.0 } else { 0.0 },
+                4 => p[0] = 0.1 * p[0] + if s.random_bool(0.5 + 0.4 * t) { 30.0 } else { 0.0 },
                 7 if i == 0 => p.iter_mut().for_each(|v| *v += 1e4),
                 9 => p.iter_mut().for_each(|v| *v = size * (*v + 100.0 * t)),
                 _ => {}
@@ -72,7 +74,7 @@ fn family(kind: usize, d: usize, seed: u64, most: usize) -> Vec<Measure> {
         let name = format!("{} {i}", KINDS[kind]);
         let count = points.len() / d;
         if kind == 8 {
-            let weight = |_| if heavy { 10f64.powf(-30.0 * s.uniform()) } else { s.uniform() };
+            let weight = |_| if heavy { 10f64.powf(s.random_range(-30.0..0.0)) } else { s.random() };
             let weights: Vec<f64> = (0..count).map(weight).collect();
             return Measure::weighted(name, points, d, weights).unwrap();
         }

@@ -1,7 +1,8 @@
 //! Weights of the measures: weight 0 is equivalent to leaving a measure out, and weight k to k copies.
 
 use super::*;
-use crate::common::clouds::{measure, normals, stream};
+use crate::common::clouds::{measure, stream};
+use crate::common::normals;
 use wgpca::Error;
 
 fn clouds() -> Vec<Measure> {

@@ -1,7 +1,8 @@
 //! Changes of the input that must not change a fit, or change it in a known way.
 
 use super::*;
-use crate::common::clouds::{correlation, measure, normals, slope, stream};
+use crate::common::clouds::{correlation, measure, slope, stream};
+use crate::common::normals;
 use wgpca::OutsideInterval;
 use wgpca::rng::Stream;
 

@@ -4,7 +4,9 @@ mod edges;
 mod laws;
 mod requests;
 
-use crate::common::clouds::{measure, normals, stream};
+use crate::common::clouds::{measure, stream};
+use crate::common::normals;
+use rand::seq::SliceRandom;
 use wgpca::Status;
 use wgpca::clouds::{Component, Model, Schedule, Settings, Start, Tangent, TimeUpdate, fit};
 use wgpca::nn::Activation;
@@ -98,7 +100,7 @@ fn rearranged<V: Clone>(values: &[V], order: &[usize]) -> Vec<V> {
 
 fn shuffled(m: &Measure, seed: u64) -> Measure {
     let mut order: Vec<usize> = (0..m.len()).collect();
-    stream(seed, 900).shuffle_front(&mut order, m.len());
+    order.shuffle(&mut stream(seed, 900));
     let d = m.dim();
     let points = order.iter().flat_map(|&i| m.points()[i * d..(i + 1) * d].to_vec()).collect();
     let weights = order.iter().map(|&i| m.weights()[i]).collect();

@@ -13,8 +13,7 @@ use wgpca::rng::Stream;
 
 /// Standard normal numbers, reproducible by their seed.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
-    let mut stream = Stream::new(seed, [0; 3]);
-    (0..count).map(|_| stream.normal()).collect()
+    crate::common::normals(&mut Stream::new(seed, [0; 3]), count)
 }
 
 fn multiply(a: &[f64], b: &[f64], d: usize) -> Vec<f64> {

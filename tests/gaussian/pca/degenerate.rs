@@ -1,6 +1,9 @@
 //! One measure, equal measures, singular matrices.
 
 use super::*;
+use crate::common;
+use rand::RngExt;
+use rand::seq::IndexedRandom;
 use wgpca::Error;
 use wgpca::gaussian::Degenerate;
 
@@ -164,12 +167,12 @@ fn anything_goes() {
     let (mut fits, mut refusals) = (0, 0);
     for seed in 0..600 {
         let mut s = Stream::new(seed, [9, 9, 9]);
-        let (d, n, kind) = (1 + s.below(4), 1 + s.below(7), s.below(6));
-        let scale = [1.0, 1e-12, 1e12, 1e-24, 1e24][s.below(5)];
+        let (d, n, kind) = (s.random_range(1..=4), s.random_range(1..=7), s.random_range(0..6));
+        let scale: f64 = *[1.0, 1e-12, 1e12, 1e-24, 1e24].choose(&mut s).unwrap();
         let mut covariances: Vec<f64> = vec![];
         for i in 0..n {
-            let rank = [d, 1 + s.below(d), 1, d, d, d][kind];
-            let mut b: Vec<f64> = (0..d * rank).map(|_| s.normal()).collect();
+            let rank = [d, s.random_range(1..=d), 1, d, d, d][kind];
+            let mut b = common::normals(&mut s, d * rank);
             match kind {
                 3 if i > 0 => {
                     covariances.extend_from_within(..d * d);
@@ -182,20 +185,21 @@ fn anything_goes() {
             covariances.extend(gram(&b, d).iter().map(|x| scale * x));
         }
         let mut given = set(covariances, d);
-        if s.below(3) == 0 {
-            given = given.with_means((0..n * d).map(|_| scale.sqrt() * s.normal()).collect()).unwrap();
+        if s.random_ratio(1, 3) {
+            let means = common::normals(&mut s, n * d).iter().map(|z| scale.sqrt() * z).collect();
+            given = given.with_means(means).unwrap();
         }
-        if s.below(3) == 0 {
-            let weights = (0..n).map(|_| s.below(3) as f64).collect();
+        if s.random_ratio(1, 3) {
+            let weights = (0..n).map(|_| f64::from(s.random_range(0..3))).collect();
             given = given.clone().with_weights(weights).unwrap_or(given);
         }
         let most = d * (d + 1) / 2 + if given.means().is_some() { d } else { 0 };
         let settings = Settings {
-            components: 1 + s.below(most),
-            starts: 1 + s.below(6),
-            max_evaluations: 1 + s.below(300),
-            certify: s.below(4) == 0,
-            degenerate: [Degenerate::Ridge(1e-8), Degenerate::Reduce, Degenerate::Refuse][s.below(3)],
+            components: s.random_range(1..=most),
+            starts: s.random_range(1..=6),
+            max_evaluations: s.random_range(1..=300),
+            certify: s.random_ratio(1, 4),
+            degenerate: *[Degenerate::Ridge(1e-8), Degenerate::Reduce, Degenerate::Refuse].choose(&mut s).unwrap(),
             ..Settings::default()
         };
         let Ok(model) = fit(&given, &settings, &pool) else {

@@ -16,8 +16,7 @@ use wgpca::rng::Stream;
 
 /// Standard normal numbers, reproducible by their seed.
 fn normals(seed: u64, count: usize) -> Vec<f64> {
-    let mut stream = Stream::new(seed, [1, 0, 0]);
-    (0..count).map(|_| stream.normal()).collect()
+    crate::common::normals(&mut Stream::new(seed, [1, 0, 0]), count)
 }
 
 /// B Bᵀ of d × k matrices, symmetric to the last bit.

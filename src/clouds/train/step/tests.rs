@@ -7,6 +7,8 @@ use crate::nn::{Activation, Mlp};
 use crate::ot::Points;
 use crate::ot::{Epsilon, Sinkhorn};
 use crate::test_util::{floats, golden, relative_error, taylor_slope};
+use rand::RngExt;
+use rand_distr::Normal;
 use serde_json::Value;
 
 fn tight() -> Sinkhorn {
@@ -151,7 +153,10 @@ fn residual_case(earlier: usize, orthogonality: Orthogonality, far: bool, activa
     let state = State::new(geodesic, vec![50.0, 0.2, -50.0, 0.1], [0.15, if far { 60.0 } else { 0.1 }]);
     let mut stepper = CpuTrainer::new(&architecture, &settings, &vec![1.0; n], earlier);
     let mut stream = Stream::new(6, [0; 3]);
-    let mut cloud = |shift: f64| -> Vec<f64> { (0..150 * d).map(|_| shift + stream.normal()).collect() };
+    let mut cloud = |shift: f64| -> Vec<f64> {
+        let law = Normal::new(shift, 1.0).unwrap();
+        (0..150 * d).map(|_| stream.sample(law)).collect()
+    };
     let (x, y) = (cloud(0.0), [cloud(0.5), cloud(-1.0), cloud(0.2)]);
     stepper.set(&x, &[(0, &y[0], 0.3), (1, &y[1], 0.4), (2, &y[2], 0.5)]);
     Case { settings, state, earlier: old, stepper }

@@ -9,6 +9,8 @@ use crate::clouds::geodesic::chunk::{Chunk, chunks};
 use crate::clouds::{Geodesic, Settings};
 use crate::nn::{Activation, Mlp};
 use crate::rng::Stream;
+use rand::RngExt;
+use rand_distr::StandardNormal;
 use wgpca_emulator::{Order, Session, session};
 
 struct Case {
@@ -70,7 +72,7 @@ fn wide(values: &[f32]) -> Vec<f64> {
 }
 
 fn normals(stream: &mut Stream, n: usize) -> Vec<f32> {
-    (0..n).map(|_| stream.normal() as f32).collect()
+    stream.sample_iter(StandardNormal).take(n).collect()
 }
 
 fn architecture(case: &Case) -> Architecture {
@@ -89,7 +91,7 @@ fn prepare(case: &Case) -> Prepared {
     // Biases and last layers with values that a start does not have.
     let quadratic = architecture.quadratic();
     for p in geodesic.phi.iter_mut().chain(&mut geodesic.f[..quadratic.start]) {
-        *p += 0.1 * stream.normal() as f32;
+        *p += 0.1 * stream.sample::<f32, _>(StandardNormal);
     }
     let x = normals(&mut stream, case.rows * case.d);
     let exact = Geodesic { architecture: architecture.clone(), phi: wide(&geodesic.phi), f: wide(&geodesic.f) };

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::ot::optimal_assignment;
+use rand::RngExt;
+use rand_distr::Normal;
 
 /// The results of solving one pair of uniform clouds.
 #[derive(Debug, PartialEq)]
@@ -46,8 +48,8 @@ pub(super) fn solve(
 /// `n` normal points, sorted if they are on the line.
 pub(super) fn normals(seed: u64, n: usize, mean: &[f64], width: &[f64]) -> Vec<f32> {
     let mut s = Stream::new(seed, [n as u32, 1, 4]);
-    let mut point = || mean.iter().zip(width).map(|(m, w)| (m + w * s.normal()) as f32).collect::<Vec<_>>();
-    let mut points: Vec<f32> = (0..n).flat_map(|_| point()).collect();
+    let laws: Vec<_> = mean.iter().zip(width).map(|(&m, &w)| Normal::new(m, w).unwrap()).collect();
+    let mut points: Vec<f32> = laws.iter().cycle().take(n * laws.len()).map(|law| s.sample(law) as f32).collect();
     if mean.len() == 1 {
         points.sort_by(f32::total_cmp);
     }

@@ -8,6 +8,8 @@ use crate::cuda::divergence;
 use crate::cuda::graph::Graph;
 use crate::ot::{Divergence, Epsilon, Points};
 use crate::rng::Stream;
+use rand::RngExt;
+use rand_distr::Normal;
 use wgpca_emulator::{Order, session};
 
 #[derive(Clone, Copy)]
@@ -21,12 +23,13 @@ enum Weights {
 /// `n` normal points of standard deviation `spread` around `shift` in every coordinate, which f32 holds exactly.
 fn cloud(seed: u32, n: usize, d: usize, shift: f64, spread: f64, weights: Weights) -> (Points<f32>, Points<f64>) {
     let mut s = Stream::new(u64::from(seed), [n as u32, d as u32, 0]);
-    let coords: Vec<f32> = (0..n * d).map(|_| (shift + spread * s.normal()) as f32).collect();
+    let law = Normal::new(shift, spread).unwrap();
+    let coords: Vec<f32> = (0..n * d).map(|_| s.sample(law) as f32).collect();
     let weights: Vec<f32> = (0..n)
         .map(|i| match weights {
             Weights::Uniform => 1.0,
             Weights::Zeros if i % 3 == 1 => 0.0,
-            _ => 0.2 + s.uniform() as f32,
+            _ => s.random_range(0.2..1.2),
         })
         .collect();
     let wide = |v: &[f32]| v.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();

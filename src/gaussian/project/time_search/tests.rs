@@ -15,7 +15,7 @@ struct View {
 /// Random lines and measures: generic, nearly singular, much larger or much smaller than the line.
 fn view(d: usize, seed: u32) -> View {
     let mut s = Stream::new(23, [d as u32, seed, 0]);
-    let mut normals = |n: usize| (0..n).map(|_| s.normal()).collect::<Vec<f64>>();
+    let mut normals = |n: usize| crate::test_util::normals(&mut s, n);
     let mut b = normals(d * d);
     match seed % 4 {
         1 => (0..d).for_each(|j| b[j] *= 1e-3),

@@ -9,6 +9,7 @@ use crate::gaussian::search::parametrization::{Across, Parametrization};
 use crate::gaussian::settings::Degenerate;
 use crate::linalg::gram;
 use crate::rng::Stream;
+use crate::test_util::normals;
 
 struct Case {
     data: Data,
@@ -18,19 +19,17 @@ struct Case {
 impl Case {
     fn new(d: usize, n: usize, means: bool, seed: u32) -> Self {
         let mut stream = Stream::new(17, [d as u32, seed, 0]);
-        let covariances = (0..n)
-            .flat_map(|_| gram(&(0..d * d).map(|_| stream.normal()).collect::<Vec<_>>(), d))
-            .collect::<Vec<f64>>();
+        let covariances = (0..n).flat_map(|_| gram(&normals(&mut stream, d * d), d)).collect();
         let mut set = Gaussians::new(covariances, d).unwrap();
         if means {
-            set = set.with_means((0..n * d).map(|_| stream.normal()).collect()).unwrap();
+            set = set.with_means(normals(&mut stream, n * d)).unwrap();
         }
         let set = set.with_weights((0..n).map(|i| 1.0 + (i % 3) as f64).collect()).unwrap();
         Case { data: Data::new(&set, Degenerate::Reduce, 0.0).unwrap(), stream }
     }
 
     fn normals(&mut self, n: usize) -> Vec<f64> {
-        (0..n).map(|_| self.stream.normal()).collect()
+        normals(&mut self.stream, n)
     }
 
     /// A random line. Measures much larger than its base project to its ends.

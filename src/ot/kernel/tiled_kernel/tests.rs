@@ -5,15 +5,20 @@ use crate::ot::kernel::apply::moment_body;
 use crate::ot::kernel::tiles::{build_body, cut, sweep_body};
 use crate::ot::points::Points;
 use crate::rng::Stream;
+use crate::simd::real::cast;
 use crate::simd::{Lanes, Vector};
+use crate::test_util::normals;
+use rand::RngExt;
+use rand_distr::Normal;
 
 const SIZES: [(usize, usize); 9] =
     [(1, 1), (1, 130), (130, 1), (15, 17), (16, 16), (17, 15), (3, 130), (130, 15), (130, 130)];
 
 fn cloud<T: Real>(n: usize, d: usize, seed: u64) -> Cloud<T> {
     let mut s = Stream::new(seed, [n as u32, d as u32, 2]);
-    let coords: Vec<T> = (0..n * d).map(|_| T::from_f64(s.normal())).collect();
-    let weights: Vec<T> = (0..n).map(|i| T::from_f64(if i % 5 == 2 { 0.0 } else { 0.1 + s.uniform() })).collect();
+    let coords: Vec<T> = cast(&normals(&mut s, n * d));
+    let weights: Vec<T> =
+        (0..n).map(|i| T::from_f64(if i % 5 == 2 { 0.0 } else { s.random_range(0.1..1.1) })).collect();
     let mut cloud = Cloud::default();
     cloud.set(&Points::weighted(&coords, d, &weights).unwrap(), &vec![0.0; d], 4.0);
     cloud
@@ -41,7 +46,8 @@ impl<T: Real> Twin<T> {
         let (x, y) = (cloud::<T>(n, d, 21), cloud::<T>(m, d, 22));
         let mut s = Stream::new(23, [n as u32, m as u32, d as u32]);
         let minus_infinity = T::from_f64(f64::NEG_INFINITY);
-        let mut g: Vec<T> = (0..y.padded()).map(|_| T::from_f64(3.0 * s.normal())).collect();
+        let [two, three] = [2.0, 3.0].map(|spread| Normal::new(0.0, spread).unwrap());
+        let mut g: Vec<T> = (0..y.padded()).map(|_| T::from_f64(s.sample(three))).collect();
         g.iter_mut().zip(&y.weights).filter(|(_, b)| **b == T::ZERO).for_each(|(g, _)| *g = minus_infinity);
         let square = |i: usize, j: usize| -> f64 {
             (0..d).map(|k| (x.axis(k)[i].to_f64() - y.axis(k)[j].to_f64()).powi(2)).sum()
@@ -50,7 +56,7 @@ impl<T: Real> Twin<T> {
         for (i, f) in f.iter_mut().enumerate().take(n) {
             *f = T::from_f64(-(0..m).fold(f64::NEG_INFINITY, |a, j| a.max(g[j].to_f64() - square(i, j))));
         }
-        let w: Vec<T> = y.weights.iter().map(|&b| b * T::from_f64((2.0 * s.normal()).exp2())).collect();
+        let w: Vec<T> = y.weights.iter().map(|&b| b * T::from_f64(s.sample(two).exp2())).collect();
         let k: Vec<f64> =
             (0..n * m).map(|p| (f[p / m].to_f64() + g[p % m].to_f64() - square(p / m, p % m)).exp2()).collect();
         let sum =
@@ -65,9 +71,11 @@ impl<T: Real> Twin<T> {
         Twin { x, y, f, g, w, row_sums, columns, means, mean_sizes, reach }
     }
 
-    /// Exponents are rounded when they are computed; entries below the cut can be omitted.
+    /// Exponents are rounded when they are computed, and the roundings in a sum of d squares add up as a random walk does; entries
+    /// below the cut can be omitted.
     fn compare(&self, what: &str, row_sums: &[T], columns: &[T], means: &[T]) {
-        let (relative, missing) = (T::EPSILON.to_f64() * (self.reach + 50.0), 100.0 * cut::<T>().exp2());
+        let (relative, missing) =
+            (T::EPSILON.to_f64() * (self.reach * (self.x.d as f64).sqrt() + 50.0), 100.0 * cut::<T>().exp2());
         let close = |kind: &str, found: &[T], exact: &[f64], bound: &dyn Fn(usize) -> f64| {
             for (k, (v, e)) in found.iter().zip(exact).enumerate() {
                 let error = (v.to_f64() - e).abs();
@@ -161,9 +169,10 @@ where
         for d in [1, 2, 3, 4, 17, 40] {
             let x = cloud::<T>(n, d, 25);
             let mut s = Stream::new(26, [n as u32, d as u32, 0]);
-            let mut f: Vec<T> = (0..x.padded()).map(|_| T::from_f64(s.normal())).collect();
+            let mut f: Vec<T> = cast(&normals(&mut s, x.padded()));
             f[n..].fill(T::from_f64(f64::NEG_INFINITY));
-            let w: Vec<T> = x.weights.iter().map(|&a| a * T::from_f64(s.normal().exp2())).collect();
+            let w: Vec<T> =
+                x.weights.iter().zip(normals(&mut s, x.padded())).map(|(&a, z)| a * T::from_f64(z.exp2())).collect();
             let square = |i: usize, j: usize| -> f64 {
                 (0..d).map(|k| (x.axis(k)[i].to_f64() - x.axis(k)[j].to_f64()).powi(2)).sum()
             };

@@ -4,12 +4,14 @@ use super::*;
 use crate::ot::points::Points;
 use crate::rng::Stream;
 use crate::simd::real::{cast, widen};
+use crate::test_util::normals;
+use rand::RngExt;
 
 /// A normal cloud with different weights, of which every `zeros`-th is 0.
 pub(crate) fn cloud<T: Real>(seed: u64, n: usize, d: usize, zeros: usize, scale: f64) -> Cloud<T> {
     let mut s = Stream::new(seed, [n as u32, d as u32, 3]);
-    let coords: Vec<f64> = (0..n * d).map(|_| s.normal()).collect();
-    let weights: Vec<f64> = (1..=n).map(|i| if i % zeros == 0 { 0.0 } else { 0.2 + s.uniform() }).collect();
+    let coords = normals(&mut s, n * d);
+    let weights: Vec<f64> = (1..=n).map(|i| if i % zeros == 0 { 0.0 } else { s.random_range(0.2..1.2) }).collect();
     let points = Points::weighted(&cast::<T>(&coords), d, &cast(&weights)).unwrap();
     let mut cloud = Cloud::default();
     cloud.set(&points, &vec![0.1; d], scale);
@@ -149,7 +151,7 @@ fn dropped_mass_is_bounded() {
     let mut r = vec![0.0; y.padded()];
     for (seed, scale) in (0..60).zip([4.0, 16.0, 40.0].into_iter().cycle()) {
         let mut s = Stream::new(seed, [8, 0, 3]);
-        let mut beta: Vec<f64> = (0..y.padded()).map(|_| scale * s.normal()).collect();
+        let mut beta: Vec<f64> = normals(&mut s, y.padded()).iter().map(|z| scale * z).collect();
         beta.iter_mut().zip(&y.weights).filter(|(_, b)| **b == 0.0).for_each(|(v, _)| *v = 0.0);
         let sweep = problem.sweep(pair, &beta, &mut r);
         let exact = dense(pair, &problem.f, &problem.g, &beta);

@@ -3,6 +3,8 @@ use crate::ot::points::Points;
 use crate::ot::sinkhorn::problem::tests::{cloud, dense};
 use crate::rng::Stream;
 use crate::simd::Isa;
+use rand::RngExt;
+use rand_distr::StandardNormal;
 
 const MEMORY: usize = 1 << 26;
 
@@ -103,7 +105,7 @@ fn coarse_starts_where_clouds_have_a_shape() {
         let mut s = Stream::new(seed.into(), [seed, 0, 4]);
         let mut coords = vec![];
         for _ in 0..256 {
-            let (u, v) = (s.normal(), s.normal());
+            let [u, v]: [f64; 2] = std::array::from_fn(|_| s.sample(StandardNormal));
             coords.extend((0..64).map(|k| 0.1 * (u * f64::from(k).cos() + v * f64::from(k).sin())));
         }
         let mut cloud = Cloud::default();

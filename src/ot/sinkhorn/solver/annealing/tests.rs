@@ -3,6 +3,9 @@ use crate::ot::points::Points;
 use crate::rng::Stream;
 use crate::simd::Isa;
 use crate::simd::real::cast;
+use crate::test_util::normals;
+use rand::RngExt;
+use rand_distr::Normal;
 
 fn cloud<T: Real>(coords: &[f64], d: usize, epsilon: f64) -> Cloud<T> {
     let mut cloud = Cloud::default();
@@ -15,7 +18,7 @@ fn cloud<T: Real>(coords: &[f64], d: usize, epsilon: f64) -> Cloud<T> {
 fn clusters(seed: u64, counts: &[usize], apart: f64, width: f64) -> Vec<f64> {
     let mut s = Stream::new(seed, [7, 7, 7]);
     let each = counts.iter().enumerate().flat_map(|(k, &n)| std::iter::repeat_n(k as f64 * apart, n));
-    each.flat_map(|at| [at + width * s.normal(), width * s.normal()]).collect()
+    each.flat_map(|at| [at, 0.0]).map(|at| s.sample(Normal::new(at, width).unwrap())).collect()
 }
 
 fn value<T: Real>(solve: &SinkhornSolver<T>, pair: Pair<'_, T>, epsilon: f64) -> f64 {
@@ -49,8 +52,8 @@ fn clusters_far_apart_with_other_masses() {
 fn small_epsilon_finds_the_matching() {
     for n in [40, 200, 600] {
         let mut s = Stream::new(n as u64, [8, 8, 8]);
-        let mut x: Vec<f64> = (0..n).map(|_| s.normal()).collect();
-        let mut y: Vec<f64> = (0..n).map(|_| 10.0 + 3.0 * s.normal()).collect();
+        let mut x = normals(&mut s, n);
+        let mut y: Vec<f64> = s.sample_iter(Normal::new(10.0, 3.0).unwrap()).take(n).collect();
         x.sort_by(f64::total_cmp);
         y.sort_by(f64::total_cmp);
         let exact = x.iter().zip(&y).map(|(x, y)| (x - y).powi(2)).sum::<f64>() / n as f64;
