@@ -8,6 +8,7 @@ use super::geodesic::samples::{Samples, reference};
 use super::project::evaluate::{Curve, Measures};
 use super::project::explained::{Baseline, BaselineChoice, MIN_RESOLVED_VARIATION, Projected};
 use super::project::time_search::ProjectedTime;
+use super::project::unbiased;
 use super::settings::{Orthogonality, Settings};
 use super::train::batch::Earlier;
 use super::train::state::{GAUGE, State};
@@ -271,6 +272,14 @@ fn warnings<T: Real>(
     if c.report.intersection.is_some_and(|i| i > 0.05 * variance) {
         let i = c.report.intersection.unwrap_or_default();
         out.push(format!("it does not meet the first (I = {i:.2e}); raise lambda I or the number of steps"));
+    }
+    let (dim, Costs { noise_floor, variation, .. }) = (c.geodesic.architecture.dim(), &c.costs);
+    if unbiased::needed(dim) && c.costs.explained.is_some() && noise_floor > variation {
+        out.push(format!(
+            "samples of one law are farther apart (noise floor {noise_floor:.3}) than the measures (variation {variation:.3}): \
+             in R^{dim} a curve that minimises S_ε of such samples is narrower than the measures, and cost and variation \
+             contain the difference; use more points, or fewer dimensions"
+        ));
     }
     match c.costs.explained {
         None => out.push(format!(

@@ -83,6 +83,23 @@ fn times_in_many_dimensions() {
     }
 }
 
+/// A fit by S_ε of such samples is too narrow, and says so.
+#[test]
+fn a_fit_in_many_dimensions_warns() {
+    let warned = |d: usize| {
+        let world = World::new(d, 8, 0.6, [0.6, 0.2], &mut stream(37, d as u32));
+        let settings = Settings { steps: [5, 5], ..Settings::fast() };
+        let measures = world.sample(400, &mut stream(38, d as u32));
+        let model = fit::<f32>(&measures, &settings, &Pool::new(2).unwrap()).unwrap();
+        let c = &model.components[0];
+        assert!(c.costs.explained.is_some());
+        let said = c.report.warnings.iter().any(|w| w.contains("noise floor"));
+        assert_eq!(said, d > 4 && c.costs.noise_floor > c.costs.variation, "{:?}", c.costs);
+        said
+    };
+    assert!(!warned(2) && warned(12));
+}
+
 /// Repeated samples of the same law have no variation, and hardly ever a share.
 #[test]
 fn clouds_of_one_law_have_no_share() {

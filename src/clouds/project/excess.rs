@@ -244,6 +244,10 @@ impl<T: Real> Measures<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_util::normals;
+    use rand::RngExt;
+    use rand::seq::SliceRandom;
+    use rand_distr::StandardNormal;
 
     /// Blocks of a simulation: the error of a block is that of its samples of the curve plus that of its points, where
     /// the points of a cloud for K blocks are drawn without replacement and then again in another order.
@@ -254,14 +258,14 @@ mod tests {
         for (blocks, cloud) in [(2, 1), (6, 1), (4, 2), (16, 4), (3, 5)] {
             let (rounds, mut between, mut square) = (20_000, 0.0, 0.0);
             for _ in 0..rounds {
-                let mut points: Vec<f64> = (0..cloud * POINTS).map(|_| stream.normal()).collect();
+                let mut points = normals(&mut stream, cloud * POINTS);
                 let values: Vec<f64> = (0..blocks)
                     .map(|g| {
                         if g % cloud == 0 {
-                            stream.shuffle_front(&mut points, usize::MAX);
+                            points.shuffle(&mut stream);
                         }
                         let from = g % cloud * POINTS;
-                        let own = stream.normal() / (POINTS as f64).sqrt();
+                        let own = stream.sample::<f64, _>(StandardNormal) / (POINTS as f64).sqrt();
                         own + points[from..from + POINTS].iter().sum::<f64>() / POINTS as f64
                     })
                     .collect();

@@ -345,15 +345,10 @@ mod tests {
     use crate::clouds::geodesic::networks::Architecture;
     use crate::clouds::settings::Settings;
     use crate::ot::{CpuBackend, Epsilon, divergence};
-    use rand::RngExt;
-    use rand_distr::StandardNormal;
+    use crate::test_util::normals;
 
     const D: usize = 5;
     const POINTS: usize = 24;
-
-    fn normals(stream: &mut Stream, rows: usize) -> Vec<f64> {
-        stream.sample_iter(StandardNormal).take(rows * D).collect()
-    }
 
     /// U' against differences of U, computed from three divergences.
     #[test]
@@ -366,7 +361,7 @@ mod tests {
         let sinkhorn = Sinkhorn { epsilon: Epsilon::Fixed(epsilon), tolerance: 1e-12, ..Sinkhorn::default() };
         let reference = Reference::new(&geodesic, 4, StreamId::UnbiasedReference, POINTS);
         let y: Vec<[ProjectionTarget<f64>; 2]> = (0..2)
-            .map(|_| [0, 1].map(|_| Points::uniform(&normals(&mut stream, POINTS), D).unwrap()))
+            .map(|_| [0, 1].map(|_| Points::uniform(&normals(&mut stream, POINTS * D), D).unwrap()))
             .map(|pair| pair.map(|y| ProjectionTarget::slopes(y, epsilon)))
             .collect();
         let u = |t: f64| {
@@ -393,7 +388,7 @@ mod tests {
     /// The rows of both halves together have the moments of ρ, those of one half do not.
     #[test]
     fn moments_of_the_reference() {
-        let mut x = normals(&mut Stream::new(22, [0; 3]), 4 * POINTS);
+        let mut x = normals(&mut Stream::new(22, [0; 3]), 4 * POINTS * D);
         standardise(&mut x, POINTS, D);
         let (first, second) = x.split_at(2 * POINTS * D);
         let (first, second) = (&first[..POINTS * D], &second[..POINTS * D]);
