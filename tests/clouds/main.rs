@@ -13,6 +13,7 @@ mod readme;
 mod shapes;
 #[cfg(feature = "io")]
 mod shares;
+mod small;
 mod stopping;
 #[cfg(feature = "io")]
 mod store;

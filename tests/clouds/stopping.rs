@@ -1,34 +1,15 @@
 //! Stopping a fit with a token, in every phase, and continuing it.
 //! Bounds on times are generous: they only distinguish stopping from not stopping.
 
+use crate::small::{self, settings};
 use std::thread;
 use std::time::{Duration, Instant};
-use wgpca::clouds::{Fit, Settings, Start, Tangent, fit};
+use wgpca::clouds::{Fit, Settings, Start, fit};
 use wgpca::ot::{DivergenceSolver, Epsilon, Points, Sinkhorn};
 use wgpca::{Cancel, DeviceChoice, Error, Measure, Pool};
 
 fn measures() -> Vec<Measure> {
-    let cloud = |i: usize| -> Vec<f64> {
-        let s = i as f64 / 2.0 - 1.0;
-        (0..240)
-            .map(|k| 5.0 + 3.0 * ((k as f64 * 0.618).fract() - 0.5) * (1.0 + 0.5 * s) + f64::from(k % 2 == 0) * s)
-            .collect()
-    };
-    (0..5).map(|i| Measure::uniform(format!("cloud {i}"), cloud(i), 2).unwrap()).collect()
-}
-
-fn settings() -> Settings {
-    Settings {
-        components: 2,
-        steps: [25, 25],
-        batch: 48,
-        hidden: vec![8, 8],
-        evaluate_every: 10,
-        evaluation_points: 64,
-        tangent: Tangent { points: 64, rounds: 2, regression: 20 },
-        starts: vec![Start::Tangent(1), Start::Random],
-        ..Settings::fast()
-    }
+    small::measures("")
 }
 
 /// Sets the token after this time.
