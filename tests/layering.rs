@@ -291,8 +291,14 @@ fn no_circles_inside_a_module() {
 }
 
 /// Types whose methods continue in files below the file that defines them. All other `mod.rs` are above their folders.
-const CONTINUED: [&str; 5] =
-    ["ot::sinkhorn::problem", "ot::sinkhorn::solver", "cuda::networks", "cuda::sinkhorn", "cuda::terms"];
+const CONTINUED: [&str; 6] = [
+    "clouds::train::step",
+    "ot::sinkhorn::problem",
+    "ot::sinkhorn::solver",
+    "cuda::networks",
+    "cuda::sinkhorn",
+    "cuda::terms",
+];
 
 #[test]
 fn children_do_not_import_their_parents() {

@@ -102,9 +102,16 @@ fn hard_problems() {
         let settings = Sinkhorn { epsilon: Epsilon::Fixed(epsilon), tolerance: 1e-3, ..Sinkhorn::default() };
         let mut solver = DivergenceSolver::new(&settings).unwrap();
         for (k, (y, watched)) in problems.iter().enumerate() {
-            let before = ALLOCATIONS.load(Ordering::Relaxed);
-            let report = solver.gradient(&x, y, &mut gradient).unwrap();
-            let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+            let mut solve = || {
+                let before = ALLOCATIONS.load(Ordering::Relaxed);
+                let report = solver.gradient(&x, y, &mut gradient).unwrap();
+                (ALLOCATIONS.load(Ordering::Relaxed) - before, report)
+            };
+            // The queues of the thread pool allocate now and then. What a solve needs, it needs each time.
+            let (mut allocations, report) = solve();
+            for _ in 0..2 {
+                allocations = if *watched && allocations > 0 { solve().0 } else { allocations };
+            }
             assert!(report.status == Status::Converged, "{epsilon} {k}: {report:?}");
             assert!(!watched || allocations == 0, "{epsilon} {k}: {allocations}, {report:?}");
             assert!(!std::ptr::eq(*y, &far) || report.iterations > 33, "not annealed: {report:?}");

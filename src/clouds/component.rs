@@ -2,8 +2,8 @@
 
 use super::geodesic::interval::Interval;
 use super::geodesic::networks::Geodesic;
-use super::project::evaluate::Curve;
 use super::project::explained::Projected;
+use super::project::measures::Curve;
 use crate::status::Status;
 
 /// One geodesic principal component `t ↦ μ(t)`, in the units of the data. The curve has unit speed, so times are

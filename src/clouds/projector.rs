@@ -1,7 +1,7 @@
 //! Projection of measures on a fitted model: times, residuals, scores, costs.
 
-use super::project::evaluate::Measures;
 use super::project::explained::{BaselineChoice, Projected};
+use super::project::measures::Measures;
 use super::project::time_errors::TimeError;
 use super::project::time_search::ProjectedTime;
 use crate::cancel::Cancel;

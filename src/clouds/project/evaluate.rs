@@ -1,17 +1,14 @@
-//! The cost by which the states of a training are compared, and the projection of measures on a curve.
+//! The cost by which the states of a training are compared.
 
 use super::target::ProjectionTarget;
-use super::time_search::{Descent, ProjectedTime, Search, coarse};
+use super::time_search::Descent;
 use super::track::SampledCurve;
-use super::unbiased;
 use crate::clouds::data::dataset::Data;
-use crate::clouds::data::source::Source;
-use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::geodesic::samples::{Samples, lattice};
 use crate::clouds::settings::Settings;
 use crate::error::Result;
-use crate::ot::{DivergenceBackend, Points, Sinkhorn};
+use crate::ot::{DivergenceBackend, Sinkhorn};
 use crate::pool::map;
 use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
@@ -65,60 +62,5 @@ impl<T: Real> Evaluator<T> {
             each.map(|(target, &time)| Descent::new(&track, target, &interval, time, MAJORISATION_STEPS)).collect();
         self.solves.run_all(&mut descents, &self.sinkhorn)?;
         Ok(descents.iter().zip(&self.weights).map(|(d, w)| w * d.projection().value).sum())
-    }
-}
-
-/// A component for projections: the geodesic, its stored interval, and the range of times on which a search starts.
-pub(crate) struct Curve<'a, T> {
-    pub geodesic: &'a Geodesic<T>,
-    pub interval: &'a Interval,
-    pub span: (f64, f64),
-}
-
-/// Measures in a frame, with the rule for ε in this frame and the solver.
-pub(crate) struct Measures<'a, T> {
-    pub sources: &'a [Source<T>],
-    /// One weight per source.
-    pub weights: &'a [f64],
-    pub epsilon: &'a (dyn Fn(&Points<T>) -> f64 + Sync),
-    pub sinkhorn: &'a Sinkhorn,
-    pub seed: u64,
-    /// Points on each side of a projection.
-    pub points: usize,
-    /// Pooled variance, relative to which a variation is regarded as 0.
-    pub variance: f64,
-    pub solves: &'a mut dyn DivergenceBackend<T>,
-}
-
-impl<T: Real> Measures<'_, T> {
-    pub fn dim(&self) -> usize {
-        self.sources[0].dim()
-    }
-
-    /// The targets of projections: all points of each measure, or [`Measures::points`] representatives.
-    pub fn targets(&mut self) -> Result<Vec<ProjectionTarget<T>>> {
-        let clouds = map(self.sources, |_, source| {
-            let mut stream = Stream::at(self.seed, StreamId::ProjectionMeasure);
-            let y = source.representatives(&mut stream, self.points);
-            let epsilon = (self.epsilon)(&y);
-            (y, epsilon)
-        });
-        ProjectionTarget::all(clouds, self.solves, self.sinkhorn)
-    }
-
-    /// Projects [`Measures::targets`] on a curve. The result of a measure does not depend on the other measures.
-    pub fn project(&mut self, targets: &[ProjectionTarget<T>], curve: &Curve<'_, T>) -> Result<Vec<ProjectedTime>> {
-        let x = lattice(self.seed, StreamId::ProjectionReference, self.points, self.dim());
-        let samples = Samples::new(curve.geodesic, &x);
-        let track = SampledCurve::new(samples.all());
-        let tracks = (&track, &coarse(samples.all()));
-        let search = |target| Search::new(tracks, target, curve.interval, curve.span);
-        let mut searches: Vec<_> = targets.iter().map(search).collect();
-        self.solves.run_all(&mut searches, self.sinkhorn)?;
-        let mut found: Vec<ProjectedTime> = searches.iter().map(Search::projection).collect();
-        if unbiased::needed(self.dim()) {
-            self.minimise_unbiased(targets, curve, &track, &mut found)?;
-        }
-        Ok(found)
     }
 }

@@ -7,7 +7,7 @@
 //! of a measure, and are sampled at the same samples of ρ. Each measure has different samples of ρ: the errors of
 //! samples common to all measures would not average out.
 
-use super::evaluate::Measures;
+use super::measures::Measures;
 use crate::clouds::data::source::Source;
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::geodesic::samples::{Samples, reference};

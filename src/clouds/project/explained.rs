@@ -1,7 +1,7 @@
 //! Explained shares: sums of excesses, their standard errors, and the condition under which a share is reported.
 
-use super::evaluate::Measures;
 use super::excess::{Draws, Law};
+use super::measures::Measures;
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::error::Result;
 use crate::results::Share;

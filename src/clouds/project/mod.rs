@@ -3,6 +3,8 @@
 pub(crate) mod evaluate;
 pub(crate) mod excess;
 pub(crate) mod explained;
+pub(crate) mod measures;
+mod projection;
 pub(crate) mod target;
 pub(crate) mod time_errors;
 pub(crate) mod time_search;

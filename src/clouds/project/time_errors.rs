@@ -1,7 +1,7 @@
 //! Times by majorisation steps without the value of the divergence: for the best single point of a curve and for the
 //! errors of times.
 
-use super::evaluate::{Curve, Measures};
+use super::measures::{Curve, Measures};
 use super::target::ProjectionTarget;
 use super::time_search::Descent;
 use super::track::SampledCurve;

@@ -15,7 +15,7 @@
 //! 2. `U'(t) = 0` is solved by secant steps from there, in a bracket that contains the minimum by the triangle inequality.
 //! 3. Small measures give several pairs of samples (blocks); U is the mean over them.
 
-use super::evaluate::{Curve, Measures};
+use super::measures::{Curve, Measures};
 use super::target::ProjectionTarget;
 use super::time_search::{Descent, MAX_DISTANCE, ProjectedTime, Refinement, reach};
 use super::track::{Along, SampledCurve};
