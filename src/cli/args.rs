@@ -118,6 +118,16 @@ pub enum Orthogonality {
     Pointwise,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Objective {
+    /// divergence in at most four dimensions, else unbiased.
+    Auto,
+    /// The Sinkhorn divergence of the points of a batch, as in the paper.
+    Divergence,
+    /// The same distance without the bias of finite samples, which is large in many dimensions.
+    Unbiased,
+}
+
 #[derive(Group)]
 pub struct Fit {
     /// Files (npy, npz, csv, tsv, txt, xyz, dat, pts, ply, off, obj, stl, pcd, each also with gz), directories (all of these
@@ -171,6 +181,9 @@ pub struct Fit {
     /// Weight of the orthogonality term, from the second component on [default: 1].
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     pub lambda_o: Option<f64>,
+    /// What the training minimises [default: divergence with preset paper, else auto].
+    #[arg(long, value_enum)]
+    pub objective: Option<Objective>,
     /// Form of the orthogonality term.
     #[arg(long, value_enum, default_value = "l2")]
     pub orthogonality: Orthogonality,

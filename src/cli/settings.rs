@@ -1,6 +1,6 @@
 //! Translates the options of `wgpca fit` to settings.
 
-use super::args::{Fit as Arguments, Orthogonality, Preset};
+use super::args::{Fit as Arguments, Objective, Orthogonality, Preset};
 use wgpca::Result;
 use wgpca::clouds::{self, Settings};
 use wgpca::io::read_weights;
@@ -37,6 +37,11 @@ pub fn settings(args: &Arguments) -> Result<Settings> {
             Orthogonality::L2 => clouds::Orthogonality::L2,
             Orthogonality::Pointwise => clouds::Orthogonality::Pointwise,
         },
+        objective: args.objective.map_or(preset.objective, |objective| match objective {
+            Objective::Auto => clouds::Objective::Auto,
+            Objective::Divergence => clouds::Objective::Divergence,
+            Objective::Unbiased => clouds::Objective::Unbiased,
+        }),
         measure_weights: args.measure_weights.as_deref().map_or(Ok(vec![]), read_weights)?,
         seed: args.seed,
         ..preset

@@ -8,8 +8,7 @@ use super::geodesic::samples::{Samples, reference};
 use super::project::explained::{Baseline, BaselineChoice, MIN_RESOLVED_VARIATION, Projected};
 use super::project::measures::{Curve, Measures};
 use super::project::time_search::ProjectedTime;
-use super::project::unbiased;
-use super::settings::{Orthogonality, Settings};
+use super::settings::{Orthogonality, Settings, bias_matters};
 use super::train::batch::Earlier;
 use super::train::state::{GAUGE, State};
 use crate::error::Result;
@@ -162,8 +161,15 @@ pub(crate) fn finish<T: Real>(
         geodesic: state.geodesic,
     };
     *baseline = Some(found.baseline);
-    component.report.warnings =
-        warnings(&component, &explained, &projections, counts.worst_window, moves, unit * data.variance);
+    component.report.warnings = warnings(
+        &component,
+        &explained,
+        &projections,
+        counts.worst_window,
+        moves,
+        unit * data.variance,
+        settings.unbiased(data.dim),
+    );
     Ok(component)
 }
 
@@ -231,6 +237,7 @@ fn warnings<T: Real>(
     worst_window: f64,
     moves: bool,
     variance: f64,
+    unbiased: bool,
 ) -> Vec<String> {
     let mut out = vec![];
     if c.report.status == Status::Diverged {
@@ -274,11 +281,11 @@ fn warnings<T: Real>(
         out.push(format!("it does not meet the first (I = {i:.2e}); raise lambda I or the number of steps"));
     }
     let (dim, Costs { noise_floor, variation, .. }) = (c.geodesic.architecture.dim(), &c.costs);
-    if unbiased::needed(dim) && c.costs.explained.is_some() && noise_floor > variation {
+    if !unbiased && bias_matters(dim) && c.costs.explained.is_some() && noise_floor > variation {
         out.push(format!(
             "samples of one law are farther apart (noise floor {noise_floor:.3}) than the measures (variation {variation:.3}): \
              in R^{dim} a curve that minimises S_ε of such samples is narrower than the measures, and cost and variation \
-             contain the difference; use more points, or fewer dimensions"
+             contain the difference; use the unbiased objective, or more points"
         ));
     }
     match c.costs.explained {

@@ -98,6 +98,31 @@ pub enum Keep {
     Best,
 }
 
+/// The divergence that a training minimises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Objective {
+    /// [`Objective::Divergence`] in at most four dimensions, else [`Objective::Unbiased`].
+    Auto,
+    /// S_ε between the points of a batch (the paper). In many dimensions its minimum is a curve narrower than the
+    /// measures.
+    #[default]
+    Divergence,
+    /// The same distance between independent halves of a batch, without the bias of sampling (D11 h in
+    /// `docs/derivations.md`). Draws are independent, whatever [`Settings::sampling`] says. On a device the steps run
+    /// on the CPU.
+    Unbiased,
+}
+
+/// Largest dimension in which the bias of S_ε, of order `N^(−2/d)`, is below the errors of order `N^(−1/2)`.
+const MAX_BIASED_DIM: usize = 4;
+
+/// Whether samples of measures in R^d are compared without the bias of S_ε where nothing else is asked for.
+pub(crate) fn bias_matters(d: usize) -> bool {
+    d > MAX_BIASED_DIM
+}
+
 /// How the samples of a training step are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -172,6 +197,9 @@ pub struct Settings {
     pub gauge: bool,
     /// How batches are drawn.
     pub sampling: Sampling,
+    /// What a training minimises.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub objective: Objective,
     /// Relative distance of the interval from the times at which the map degenerates: `1 + tλ ≥ margin` for all
     /// eigenvalues λ (D7).
     pub margin: f64,
@@ -235,6 +263,7 @@ impl Settings {
             times: TimeUpdate::Majorise(0.3),
             gauge: true,
             sampling: Sampling::Stratified,
+            objective: Objective::Auto,
             margin: 1e-3,
             through_eigenvalue: true,
             lambda_intersection: 1.0,
@@ -282,9 +311,19 @@ impl Settings {
             times: TimeUpdate::Adam(5e-3),
             gauge: false,
             sampling: Sampling::Independent,
+            objective: Objective::Divergence,
             keep: Keep::Last,
             evaluate_every: 1000,
             ..Settings::fast()
+        }
+    }
+
+    /// Whether a training in R^d minimises [`Objective::Unbiased`].
+    pub(crate) fn unbiased(&self, d: usize) -> bool {
+        match self.objective {
+            Objective::Auto => bias_matters(d),
+            Objective::Divergence => false,
+            Objective::Unbiased => true,
         }
     }
 

@@ -62,6 +62,10 @@ pub(crate) enum StreamId {
     UnbiasedSingleMeasure,
     /// x ~ ρ of the same search for the standard errors of the times.
     UnbiasedErrorReference,
+    /// x ~ ρ on which the states of a training are compared without the bias of S_ε.
+    UnbiasedEvaluationReference,
+    /// Samples Y of the measure of this key for the same comparison.
+    UnbiasedEvaluationMeasure { key: u32 },
     /// The first Lanczos vector.
     LanczosStart,
     /// The measures of a sample of Gaussians.
@@ -125,6 +129,8 @@ impl StreamId {
             StreamId::UnbiasedSingleReference => (6, [13, 0, 0]),
             StreamId::UnbiasedSingleMeasure => (6, [14, 0, 0]),
             StreamId::UnbiasedErrorReference => (6, [15, 0, 0]),
+            StreamId::UnbiasedEvaluationReference => (6, [16, 0, 0]),
+            StreamId::UnbiasedEvaluationMeasure { key } => (6, [17, key, 0]),
             StreamId::Caller(indices) => (7, indices),
             #[cfg(feature = "io")]
             StreamId::MeshSurface => (8, [0, 0, 0]),
@@ -177,7 +183,9 @@ mod tests {
                     UnbiasedMeasure => Some(UnbiasedSingleReference),
                     UnbiasedSingleReference => Some(UnbiasedSingleMeasure),
                     UnbiasedSingleMeasure => Some(UnbiasedErrorReference),
-                    UnbiasedErrorReference => Some(LanczosStart),
+                    UnbiasedErrorReference => Some(UnbiasedEvaluationReference),
+                    UnbiasedEvaluationReference => Some(UnbiasedEvaluationMeasure { key: a }),
+                    UnbiasedEvaluationMeasure { .. } => Some(LanczosStart),
                     LanczosStart => Some(GaussianSample),
                     GaussianSample => Some(GaussianStart { search: GaussianSearch::First, k: a }),
                     GaussianStart { search: GaussianSearch::First, k } => {

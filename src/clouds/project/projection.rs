@@ -4,8 +4,8 @@ use super::measures::{Curve, Measures};
 use super::target::ProjectionTarget;
 use super::time_search::{ProjectedTime, Search, coarse};
 use super::track::SampledCurve;
-use super::unbiased;
 use crate::clouds::geodesic::samples::{Samples, lattice};
+use crate::clouds::settings::bias_matters;
 use crate::error::Result;
 use crate::pool::map;
 use crate::rng::{Stream, StreamId};
@@ -33,7 +33,7 @@ impl<T: Real> Measures<'_, T> {
         let mut searches: Vec<_> = targets.iter().map(search).collect();
         self.solves.run_all(&mut searches, self.sinkhorn)?;
         let mut found: Vec<ProjectedTime> = searches.iter().map(Search::projection).collect();
-        if unbiased::needed(self.dim()) {
+        if bias_matters(self.dim()) {
             self.minimise_unbiased(targets, curve, &track, &mut found)?;
         }
         Ok(found)

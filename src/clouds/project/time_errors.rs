@@ -5,9 +5,9 @@ use super::measures::{Curve, Measures};
 use super::target::ProjectionTarget;
 use super::time_search::Descent;
 use super::track::SampledCurve;
-use super::unbiased;
 use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::samples::{Samples, lattice};
+use crate::clouds::settings::bias_matters;
 use crate::error::Result;
 use crate::ot::{Points, Report};
 use crate::pool::map;
@@ -50,7 +50,7 @@ impl<T: Real> Measures<'_, T> {
             let found = self.approach(&samples, &whole, targets.iter().map(|target| (target, time, 1)))?;
             time = curve.interval.clip(mean(&mut found.iter().map(|(time, _)| *time))).0;
         }
-        if unbiased::needed(self.dim()) {
+        if bias_matters(self.dim()) {
             return self.unbiased_single(&targets, curve, &samples, time, times);
         }
         Ok(time)
@@ -77,7 +77,7 @@ impl<T: Real> Measures<'_, T> {
         };
         let halves: Vec<Vec<ProjectionTarget<T>>> = map(self.sources, cut);
         let each = halves.iter().zip(times).flat_map(|(halves, &time)| halves.iter().map(move |half| (half, time)));
-        let found = if unbiased::needed(self.dim()) {
+        let found = if bias_matters(self.dim()) {
             self.unbiased_approach(curve, &samples, &each.collect::<Vec<_>>(), steps)?
         } else {
             self.approach(&samples, curve.interval, each.map(|(half, time)| (half, time, steps)))?

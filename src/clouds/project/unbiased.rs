@@ -31,8 +31,6 @@ use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
 use crate::status::Status;
 
-/// Largest dimension in which the times minimise S_ε.
-const MAX_BIASED_DIM: usize = 4;
 /// Largest number of blocks of a small measure.
 const MAX_BLOCKS: usize = 16;
 /// Largest number of secant steps.
@@ -44,11 +42,6 @@ const MAX_NUMBERS_HELD: usize = 1 << 24;
 
 /// The report before the first solve.
 const SOLVED: Report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
-
-/// Whether the times of measures in R^d minimise U.
-pub(crate) fn needed(d: usize) -> bool {
-    d > MAX_BIASED_DIM
-}
 
 /// X and X' at samples of ρ.
 pub(crate) struct Reference<T>([Samples<T>; 2]);
@@ -99,7 +92,7 @@ fn standardise<T: Real>(x: &mut [T], points: usize, d: usize) {
 
 /// Samples Y and Y' of at most `points` points, and as many pairs of them as make up so many points, but at most
 /// [`MAX_BLOCKS`].
-fn pairs<T: Real>(
+pub(crate) fn pairs<T: Real>(
     source: &Source<T>,
     mut stream: Stream,
     points: usize,
@@ -144,23 +137,23 @@ impl Root {
     }
 }
 
-/// The slope of `S_ε` between the centred points of a curve and a centred target at one time.
+/// OT_ε between the centred points of a curve and a centred target at one time, and the slope of S_ε.
 struct Slope<'a, T> {
     track: &'a SampledCurve<'a, T>,
     target: &'a ProjectionTarget<T>,
     time: f64,
     along: Along<T>,
-    slope: Option<f64>,
+    found: Option<(f64, f64)>,
 }
 
 impl<T: Real> Query<T> for Slope<'_, T> {
     fn ask(&mut self) -> Option<DivergenceQuery<'_, T>> {
-        self.slope.is_none().then(|| self.along.at(self.track, self.target, self.time))
+        self.found.is_none().then(|| self.along.at(self.track, self.target, self.time))
     }
 
     fn tell(&mut self, answer: Answer<'_, T>) {
         let (_, slope) = self.along.tell(self.track, self.target, answer);
-        self.slope = Some(slope - self.track.gap_slope(self.time, &self.target.mean));
+        self.found = Some((answer.xy, slope - self.track.gap_slope(self.time, &self.target.mean)));
         self.along.release();
     }
 }
@@ -188,19 +181,27 @@ impl<'a, T: Real> Block<'a, T> {
     fn slopes(&self) -> [Slope<'_, T>; 4] {
         let [x, other] = &self.tracks;
         [(x, self.y[0]), (other, self.y[1]), (x, &self.curve[1]), (other, &self.curve[0])].map(|(track, target)| {
-            Slope { track, target, time: self.time, along: Along::new(target.report), slope: None }
+            Slope { track, target, time: self.time, along: Along::new(target.report), found: None }
         })
     }
 }
 
-/// U' of the centred clouds at one time for each list of blocks. The distance of the means is left to the caller, who
+/// U and U' of centred clouds at one time, with the worst report of the solves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnbiasedSlope {
+    pub value: f64,
+    pub slope: f64,
+    pub report: Report,
+}
+
+/// U and U' of the centred clouds at one time for each list of blocks. The distance of the means is left to the caller, who
 /// knows it from more points.
-fn slopes<T: Real>(
+pub(crate) fn slopes<T: Real>(
     reference: &Reference<T>,
     each: &[(Vec<[&ProjectionTarget<T>; 2]>, f64)],
     solves: &mut dyn DivergenceBackend<T>,
     sinkhorn: &Sinkhorn,
-) -> Result<Vec<(f64, Report)>> {
+) -> Result<Vec<UnbiasedSlope>> {
     let mut out = Vec::with_capacity(each.len());
     let numbers = |(y, _): &(Vec<[&ProjectionTarget<T>; 2]>, f64)| y.iter().map(|y| y[0].y.coords().len()).sum();
     let most: usize = each.iter().map(numbers).max().unwrap_or(0);
@@ -212,13 +213,16 @@ fn slopes<T: Real>(
         solves.run_all(&mut queries, sinkhorn)?;
         let mut queries = queries.chunks_exact(4);
         for blocks in &blocks {
-            let (mut sum, mut report) = (0.0, SOLVED);
+            let mut found = UnbiasedSlope { value: 0.0, slope: 0.0, report: SOLVED };
+            let share = 0.5 / blocks.len() as f64;
             for four in queries.by_ref().take(blocks.len()) {
-                let slope = |k: usize| four[k].slope.unwrap_or(f64::NAN);
-                sum += 0.5 * (slope(0) + slope(1) - slope(2) - slope(3));
-                report = four.iter().fold(report, |report, q| report.and(q.along.report));
+                let of = |k: usize| four[k].found.unwrap_or((f64::NAN, f64::NAN));
+                // The pair (X, X') counts twice in the slope, where either moves, and once in the value.
+                found.value += share * (of(0).0 + of(1).0 - of(2).0);
+                found.slope += share * (of(0).1 + of(1).1 - of(2).1 - of(3).1);
+                found.report = four.iter().fold(found.report, |report, q| report.and(q.along.report));
             }
-            out.push((sum / blocks.len() as f64, report));
+            out.push(found);
         }
     }
     Ok(out)
@@ -252,7 +256,7 @@ impl<T: Real> Measures<'_, T> {
                 let open: Vec<usize> = (0..roots.len()).filter(|&i| roots[i].is_open()).collect();
                 let each: Vec<_> = open.iter().map(|&i| (borrowed(&y[i]), roots[i].time)).collect();
                 let found = slopes(&reference, &each, self.solves, self.sinkhorn)?;
-                for (&i, (slope, report)) in open.iter().zip(found) {
+                for (&i, UnbiasedSlope { slope, report, .. }) in open.iter().zip(found) {
                     let slope = slope + track.gap_slope(roots[i].time, &targets[i].mean);
                     roots[i].tell(slope, report, 2.0 * track.speed_squared, curve.interval);
                 }
@@ -292,7 +296,7 @@ impl<T: Real> Measures<'_, T> {
             let open: Vec<usize> = (0..roots.len()).filter(|&i| roots[i].is_open()).collect();
             let at: Vec<_> = open.iter().map(|&i| (vec![[each[i].0; 2]], roots[i].time)).collect();
             let found = slopes(&reference, &at, self.solves, self.sinkhorn)?;
-            for (&i, (slope, report)) in open.iter().zip(found) {
+            for (&i, UnbiasedSlope { slope, report, .. }) in open.iter().zip(found) {
                 let slope = slope + track.gap_slope(roots[i].time, &each[i].0.mean);
                 roots[i].tell(slope, report, 2.0 * track.speed_squared, curve.interval);
             }
@@ -325,7 +329,8 @@ impl<T: Real> Measures<'_, T> {
             let each: Vec<_> = y.iter().map(|y| (borrowed(y), root.time)).collect();
             let found = slopes(&reference, &each, self.solves, self.sinkhorn)?;
             let (mut sum, mut report) = (0.0, root.report);
-            for ((&(slope, own), weight), target) in found.iter().zip(weights).zip(targets) {
+            for ((&UnbiasedSlope { slope, report: own, .. }, weight), target) in found.iter().zip(weights).zip(targets)
+            {
                 sum += weight * (slope + track.gap_slope(root.time, &target.mean));
                 report = report.and(own);
             }
@@ -335,7 +340,41 @@ impl<T: Real> Measures<'_, T> {
     }
 }
 
-fn borrowed<T>(pairs: &[[ProjectionTarget<T>; 2]]) -> Vec<[&ProjectionTarget<T>; 2]> {
+/// `OT_ε(Y, Y')` of centred clouds.
+struct CrossTerm<'a, T> {
+    y: &'a [ProjectionTarget<T>; 2],
+    found: Option<f64>,
+}
+
+impl<T: Real> Query<T> for CrossTerm<'_, T> {
+    fn cross_only(&self) -> bool {
+        true
+    }
+
+    fn ask(&mut self) -> Option<DivergenceQuery<'_, T>> {
+        let [first, second] = self.y;
+        let query = DivergenceQuery { x: &first.y, y: &second.y, epsilon: first.epsilon, near: false };
+        self.found.is_none().then_some(query)
+    }
+
+    fn tell(&mut self, answer: Answer<'_, T>) {
+        self.found = Some(answer.xy);
+    }
+}
+
+/// The mean of `OT_ε(Y, Y')` over the blocks of each measure: E is U less half of it.
+pub(crate) fn cross_terms<T: Real>(
+    pairs: &[Vec<[ProjectionTarget<T>; 2]>],
+    solves: &mut dyn DivergenceBackend<T>,
+    sinkhorn: &Sinkhorn,
+) -> Result<Vec<f64>> {
+    let mut queries: Vec<_> = pairs.iter().flatten().map(|y| CrossTerm { y, found: None }).collect();
+    solves.run_all(&mut queries, sinkhorn)?;
+    let mut found = queries.iter().map(|q| q.found.unwrap_or(f64::NAN));
+    Ok(pairs.iter().map(|blocks| found.by_ref().take(blocks.len()).sum::<f64>() / blocks.len() as f64).collect())
+}
+
+pub(crate) fn borrowed<T>(pairs: &[[ProjectionTarget<T>; 2]]) -> Vec<[&ProjectionTarget<T>; 2]> {
     pairs.iter().map(|[a, b]| [a, b]).collect()
 }
 
@@ -377,7 +416,7 @@ mod tests {
             0.5 * (value(0) + value(1))
         };
         let time = 0.3;
-        let (slope, report) =
+        let UnbiasedSlope { slope, report, .. } =
             slopes(&reference, &[(borrowed(&y), time)], &mut CpuBackend::default(), &sinkhorn).unwrap()[0];
         assert_eq!(report.status, Status::Converged);
         let errors = [2e-2, 1e-2].map(|h| (slope - (u(time + h) - u(time - h)) / (2.0 * h)).abs());

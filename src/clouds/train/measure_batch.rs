@@ -4,8 +4,8 @@ use super::batch::BatchChunk;
 use crate::clouds::geodesic::chunk::Chunk;
 use crate::clouds::geodesic::interval::End;
 use crate::clouds::settings::Settings;
-use crate::ot::{DivergenceProblem, DivergenceWorkspace, Init, Points, Report};
-use crate::simd::real::Real;
+use crate::ot::{DivergenceProblem, DivergenceWorkspace, Init, Points, Report, Sinkhorn};
+use crate::simd::real::{Real, axpy};
 use crate::status::Status;
 
 /// One measure of a step.
@@ -27,11 +27,80 @@ pub(crate) struct MeasureBatch<T> {
     pub report: Report,
     pub value: f64,
     pub along: f64,
+    /// Memory for independent halves, where the step minimises the unbiased objective.
+    halves: Option<Halves<T>>,
 }
+
+/// Halves of the points of the curve and of the measure, and a gradient.
+#[derive(Clone, Debug)]
+struct Halves<T> {
+    z: [Points<T>; 2],
+    y: [Points<T>; 2],
+    gradient: Vec<T>,
+}
+
+impl<T: Real> Halves<T> {
+    fn new(m: usize, d: usize) -> Self {
+        let points = || [0, 1].map(|_| Points::buffer(m / 2, d));
+        Halves { z: points(), y: points(), gradient: vec![T::ZERO; m / 2 * d] }
+    }
+
+    /// `E = ½ [S_ε(Z, Y) + S_ε(Z', Y') − S_ε(Z, Z') − S_ε(Y, Y')]`, if it is wanted, and its gradient in the points z
+    /// (D11 h). With an odd number of points the last one does not count.
+    fn solve(
+        &mut self,
+        (z, y): (&Points<T>, &Points<T>),
+        epsilon: f64,
+        settings: &Sinkhorn,
+        solver: &mut DivergenceWorkspace<T>,
+        gradient: &mut [T],
+        value: bool,
+    ) -> (f64, Report) {
+        let Halves { z: halves, y: others, gradient: part } = self;
+        for (whole, halves) in [(z, &mut *halves), (y, &mut *others)] {
+            let numbers = halves[0].coords().len();
+            for (half, from) in halves.iter_mut().zip(whole.coords().chunks_exact(numbers)) {
+                half.coords_mut().copy_from_slice(from);
+            }
+        }
+        gradient.fill(T::ZERO);
+        let (mut sum, mut reports) = (0.0, None);
+        let mut divergence = |x: &Points<T>, y: &Points<T>, value: bool, part: &mut [T]| {
+            let task = DivergenceProblem { x, y, epsilon, settings, start: Init::Multiscale };
+            let report = if value { solver.all(task, part) } else { solver.gradient(task, part) };
+            reports = Some(reports.map_or(report, |r: Report| r.and(report)));
+            if value {
+                let ot = solver.value();
+                ot.xy - 0.5 * ot.xx - 0.5 * ot.yy
+            } else {
+                0.0
+            }
+        };
+        let [a, b] = &*halves;
+        // (points that move, fixed points, half, factor, whether the value counts)
+        let problems = [
+            (a, &others[0], 0, 0.5, true),
+            (b, &others[1], 1, 0.5, true),
+            (a, b, 0, -0.5, true),
+            (b, a, 1, -0.5, false),
+        ];
+        for (x, y, half, factor, counts) in problems {
+            sum += factor * divergence(x, y, value && counts, part);
+            axpy(T::from_f64(factor), part, &mut gradient[half * part.len()..][..part.len()]);
+        }
+        if value {
+            sum -= 0.5 * divergence(&others[0], &others[1], true, part);
+        }
+        (sum, reports.unwrap_or(SOLVED))
+    }
+}
+
+/// The report before the first solve.
+const SOLVED: Report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
 
 impl<T: Real> MeasureBatch<T> {
     /// With memory for m points in R^d, for one of the `visits` measures of a step.
-    pub fn new(m: usize, d: usize, visits: usize) -> Self {
+    pub fn new(m: usize, d: usize, visits: usize, unbiased: bool) -> Self {
         MeasureBatch {
             index: 0,
             share: 1.0 / visits as f64,
@@ -43,9 +112,10 @@ impl<T: Real> MeasureBatch<T> {
             solved: false,
             gradient: vec![T::ZERO; m * d],
             solver: DivergenceWorkspace::default(),
-            report: Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 },
+            report: SOLVED,
             value: 0.0,
             along: 0.0,
+            halves: unbiased.then(|| Halves::new(m, d)),
         }
     }
 
@@ -61,7 +131,14 @@ impl<T: Real> MeasureBatch<T> {
         }
     }
 
+    /// The divergence of z and y with its gradient in z (Algorithm 1, line 7).
     pub fn solve(&mut self, settings: &Settings, value: bool) {
+        if let Some(halves) = &mut self.halves {
+            let MeasureBatch { z, y, epsilon, solver, gradient, .. } = self;
+            let (found, report) = halves.solve((z, y), *epsilon, &settings.sinkhorn, solver, gradient, value);
+            (self.value, self.report) = (found, report);
+            return;
+        }
         let (x, y, epsilon) = (&self.z, &self.y, self.epsilon);
         let task = DivergenceProblem { x, y, epsilon, settings: &settings.sinkhorn, start: Init::Multiscale };
         if value {

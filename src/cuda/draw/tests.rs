@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::clouds::shared::{CpuTrainer, Stages};
-use crate::clouds::{Architecture, Settings};
+use crate::clouds::{Architecture, Objective, Settings};
 use crate::measure::Measure;
 use crate::rng::Stream;
 use rand::RngExt;
@@ -27,7 +27,7 @@ pub(in crate::cuda) fn data(n: usize, d: usize) -> Data<f32> {
 }
 
 fn small(settings: Settings) -> Settings {
-    Settings { hidden: vec![3], seed: 0x1234_5678_9abc, ..settings }
+    Settings { hidden: vec![3], seed: 0x1234_5678_9abc, objective: Objective::Divergence, ..settings }
 }
 
 /// Compares the draws of some steps; the host sets the step counter of the device.

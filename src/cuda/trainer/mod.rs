@@ -32,8 +32,8 @@ impl TrainingBackend<f32> for Cuda {
         from: usize,
         state: &State<f32>,
     ) -> Result<Box<dyn Trainer<f32>>> {
-        // The kernels give every visit the same weight.
-        if !course.data.equal_weights() {
+        // The kernels give every visit the same weight, and minimise S_ε.
+        if !course.data.equal_weights() || course.settings.unbiased(course.data.dim) {
             return CpuTraining.prepare(course, from, state);
         }
         Ok(Box::new(Training::new(&self.device, course, from, state)?))

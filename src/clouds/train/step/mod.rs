@@ -79,7 +79,7 @@ impl<T: Real> CpuTrainer<T> {
         let visits = Visits::new(weights, settings.measures);
         CpuTrainer {
             works: chunks(architecture, m).into_iter().map(|c| BatchChunk::new(c, earlier)).collect(),
-            slots: (0..visits.len()).map(|_| MeasureBatch::new(m, d, visits.len())).collect(),
+            slots: (0..visits.len()).map(|_| MeasureBatch::new(m, d, visits.len(), settings.unbiased(d))).collect(),
             gradient: Gradient::new(architecture, weights.len(), visits.len()),
             constraint: Constraint::new(earlier),
             into: [0.0; 2],
@@ -100,7 +100,8 @@ impl<T: Real> CpuTrainer<T> {
     /// of different components and starts.
     pub fn draw(&mut self, data: &Data<T>, settings: &Settings, run: u32, step: usize) {
         let (seed, at) = (settings.seed, step as u32);
-        let stratified = settings.sampling == Sampling::Stratified;
+        // Halves of an even sample are not independent.
+        let stratified = settings.sampling == Sampling::Stratified && !settings.unbiased(data.dim);
         for (slot, (index, share)) in self.slots.iter_mut().zip(self.visits.draw(seed, run, step)) {
             (slot.index, slot.share) = (index, share);
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clouds::geodesic::networks::Geodesic;
-use crate::clouds::settings::Orthogonality;
+use crate::clouds::settings::{Objective, Orthogonality};
 use crate::nn::{Activation, Mlp};
 use crate::ot::Points;
 use crate::ot::{Epsilon, Sinkhorn};
@@ -121,12 +121,23 @@ fn steps_against_jax_and_ott() {
 /// Component `earlier + 1` with residual networks. The step visits three measures, two of them with clipped times, one
 /// at each end. The meeting time is clipped too if `far`.
 fn residual_case(earlier: usize, orthogonality: Orthogonality, far: bool, activation: Activation) -> Case {
+    case_of(earlier, orthogonality, far, activation, Objective::Divergence)
+}
+
+fn case_of(
+    earlier: usize,
+    orthogonality: Orthogonality,
+    far: bool,
+    activation: Activation,
+    objective: Objective,
+) -> Case {
     let d = 2;
     let settings = Settings {
         batch: 150,
         measures: 3,
         hidden: vec![7, 5],
         f_activation: activation,
+        objective,
         // φ must be smooth for a Taylor test.
         phi_activation: Activation::Tanh,
         sinkhorn: tight(),
@@ -219,16 +230,19 @@ fn taylor_slopes_of_every_block() {
         (1, Orthogonality::Pointwise, true, Activation::Tanh),
         (2, Orthogonality::L2, true, Activation::Softplus),
     ] {
-        let case = residual_case(earlier, orthogonality, far, activation);
-        let outcome = case.stepper.clone().gradient(&case.state, &case.earlier, &case.settings, false);
-        assert_eq!((outcome.clipped, outcome.unconverged), (2, 0));
-        let mut blocks = vec!["phi", "f", "times"];
-        if earlier == 1 {
-            blocks.push("meeting");
-        }
-        for block in blocks {
-            let slope = block_slope(&case, block);
-            assert!((1.9..2.2).contains(&slope), "{earlier} {orthogonality:?} {far} {block}: slope {slope}");
+        for objective in [Objective::Divergence, Objective::Unbiased] {
+            let case = case_of(earlier, orthogonality, far, activation, objective);
+            let outcome = case.stepper.clone().gradient(&case.state, &case.earlier, &case.settings, false);
+            assert_eq!((outcome.clipped, outcome.unconverged), (2, 0));
+            let mut blocks = vec!["phi", "f", "times"];
+            if earlier == 1 {
+                blocks.push("meeting");
+            }
+            for block in blocks {
+                let slope = block_slope(&case, block);
+                let what = format!("{objective:?} {earlier} {orthogonality:?} {far} {block}");
+                assert!((1.9..2.2).contains(&slope), "{what}: slope {slope}");
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clouds::shared::{CpuTrainer, Data, Earlier, End, Interval, MeasureStages};
-use crate::clouds::{Architecture, Geodesic, State, StepOutcome};
+use crate::clouds::{Architecture, Geodesic, Objective, State, StepOutcome};
 use crate::cuda::draw::tests::data;
 use crate::cuda::draw::{Sampler, Sources};
 use crate::nn::step_and_floor;
@@ -91,7 +91,14 @@ impl Given {
 impl Both {
     pub fn new(settings: Settings, n: usize, d: usize, earlier: usize, capacity: usize) -> Self {
         let sinkhorn = Sinkhorn { tolerance: 1e-2, max_iterations: 40, ..Sinkhorn::default() };
-        let settings = Settings { sinkhorn, hidden: vec![6, 5], initial_variance: 2.0, seed: 4, ..settings };
+        let settings = Settings {
+            sinkhorn,
+            hidden: vec![6, 5],
+            initial_variance: 2.0,
+            seed: 4,
+            objective: Objective::Divergence,
+            ..settings
+        };
         let architecture = Architecture::new(&settings, d).unwrap();
         let mut stream = Stream::new(5, [n as u32, d as u32, earlier as u32]);
         let mut random = || Geodesic::<f32>::random(&architecture, &settings, &mut stream);
