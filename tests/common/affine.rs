@@ -21,6 +21,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+#[allow(dead_code)] // The tests and each example use a part of it.
 impl World {
     /// n measures whose squared coordinates along two directions and orthogonal to them have, on average, these shares of a
     /// variation of `spread`² per measure.
@@ -73,6 +74,35 @@ impl World {
         let (n, first) = (self.laws.len() as f64, self.times(0));
         let variation = squares - first.iter().sum::<f64>().powi(2) / n;
         (variation, [0, 1].map(|k| squares - self.times(k).iter().map(|t| t * t).sum::<f64>()))
+    }
+
+    /// Σ W₂² to the best point of all: the laws are points of a Euclidean space.
+    pub fn variation(&self) -> f64 {
+        let n = self.laws.len() as f64;
+        let of = |k: usize| {
+            let mean = self.laws.iter().map(|z| z[k]).sum::<f64>() / n;
+            self.laws.iter().map(|z| (z[k] - mean).powi(2)).sum::<f64>()
+        };
+        (0..2 * self.d).map(of).sum()
+    }
+
+    /// The share of this variation along the best straight line, by the power method.
+    pub fn tangent_share(&self) -> f64 {
+        let (n, size) = (self.laws.len(), 2 * self.d);
+        let mean: Vec<f64> = (0..size).map(|k| self.laws.iter().map(|z| z[k]).sum::<f64>() / n as f64).collect();
+        let mut line = self.directions[0].clone();
+        let mut along = 0.0;
+        for _ in 0..200 {
+            let mut next = vec![0.0; size];
+            for z in &self.laws {
+                let off: Vec<f64> = z.iter().zip(&mean).map(|(z, m)| z - m).collect();
+                let time = dot(&off, &line);
+                next.iter_mut().zip(&off).for_each(|(s, o)| *s += time * o);
+            }
+            along = dot(&next, &next).sqrt();
+            line = next.iter().map(|s| s / along).collect();
+        }
+        along / self.variation()
     }
 
     /// The same lines, and n identical measures.
