@@ -15,7 +15,7 @@ pub(crate) struct Stages<T> {
     pub u: Vec<T>,
     pub v: Vec<T>,
     /// u and v of each earlier component.
-    pub earlier: Vec<(Vec<T>, Vec<T>)>,
+    pub earlier: Vec<[Vec<T>; 2]>,
     /// Smallest and largest eigenvalue (interval).
     pub extremes: (f64, f64),
     pub measures: Vec<MeasureStages<T>>,
@@ -67,7 +67,7 @@ impl<T: Real> CpuTrainer<T> {
             u: gather(&|w| &w.chunk.u),
             v: gather(&|w| &w.chunk.v),
             earlier: (0..works[0].earlier.len())
-                .map(|e| (gather(&|w| &w.earlier[e].u), gather(&|w| &w.earlier[e].v)))
+                .map(|e| [gather(&|w| &w.earlier[e].u), gather(&|w| &w.earlier[e].v)])
                 .collect(),
             extremes: (low.value, high.value),
             measures: measures.collect(),

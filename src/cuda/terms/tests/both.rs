@@ -160,9 +160,7 @@ impl Both {
         let s = &self.device;
         let stages = stepper.stages(settings);
         let up = |v: &[f32]| s.upload(v).unwrap();
-        let earlier = |part: &dyn Fn(&(Vec<f32>, Vec<f32>)) -> &[f32]| {
-            up(&stages.earlier.iter().map(part).collect::<Vec<_>>().concat())
-        };
+        let earlier = |part: usize| up(&stages.earlier.iter().flat_map(|e| e[part].clone()).collect::<Vec<_>>());
         let measures = &stages.measures;
         // The report is in turn that of (z, y), (z, z), (y, y); the value is distributed over all three.
         let visits = measures.len();
@@ -178,7 +176,7 @@ impl Both {
             u: up(&stages.u),
             v: up(&stages.v),
             extremes: s.upload(&[stages.extremes.0, stages.extremes.1]).unwrap(),
-            old: (!stages.earlier.is_empty()).then(|| (earlier(&|e| &e.0), earlier(&|e| &e.1))),
+            old: (!stages.earlier.is_empty()).then(|| (earlier(0), earlier(1))),
             gradients: up(&measures.iter().flat_map(|s| s.gradient.clone()).collect::<Vec<_>>()),
             gradient: up(&[&stepper.gradient.phi[..], &stepper.gradient.f].concat()),
             numbers: s.upload(&numbers).unwrap(),
