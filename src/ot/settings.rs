@@ -62,6 +62,9 @@ pub struct Report {
 }
 
 impl Report {
+    /// The report before the first solve.
+    pub(crate) const NOTHING_SOLVED: Report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
+
     /// The worse of two reports: the worse status, the larger count and the larger error.
     pub(crate) fn and(self, other: Report) -> Report {
         Report {

@@ -3,7 +3,6 @@
 use crate::error::Result;
 use crate::ot::{Answer, DivergenceBackend, Points, Report, Sinkhorn};
 use crate::simd::real::Real;
-use crate::status::Status;
 
 /// A measure as points in the normalised frame.
 #[derive(Clone, Debug)]
@@ -37,8 +36,7 @@ impl<T: Real> ProjectionTarget<T> {
     /// A target only for slopes and differences of divergences: OT_ε(y, y) is not computed.
     pub fn slopes(y: Points<T>, epsilon: f64) -> Self {
         let (y, mean) = y.centred();
-        let report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
-        ProjectionTarget { y, mean, epsilon, own: 0.0, report }
+        ProjectionTarget { y, mean, epsilon, own: 0.0, report: Report::NOTHING_SOLVED }
     }
 
     /// The target on few points, only for differences of divergences.

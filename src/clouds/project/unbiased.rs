@@ -14,6 +14,8 @@
 //! 1. A search for the minimum of S_ε has found a time (`time_search`).
 //! 2. `U'(t) = 0` is solved by secant steps from there, in a bracket that contains the minimum by the triangle inequality.
 //! 3. Small measures give several pairs of samples (blocks); U is the mean over them.
+//!
+//! A training with the same objective (`train::measure_batch`) compares its states by U too (`evaluate`).
 
 use super::measures::{Curve, Measures};
 use super::target::ProjectionTarget;
@@ -29,7 +31,6 @@ use crate::ot::{Answer, DivergenceBackend, DivergenceQuery, Points, Query, Repor
 use crate::pool::map;
 use crate::rng::{Stream, StreamId};
 use crate::simd::real::Real;
-use crate::status::Status;
 
 /// Largest number of blocks of a small measure.
 const MAX_BLOCKS: usize = 16;
@@ -39,9 +40,6 @@ const MAX_STEPS: usize = 8;
 const PRECISION: f64 = 1e-3;
 /// Largest number of coordinates of the samples in progress.
 const MAX_NUMBERS_HELD: usize = 1 << 24;
-
-/// The report before the first solve.
-const SOLVED: Report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
 
 /// X and X' at samples of ρ.
 pub(crate) struct Reference<T>([Samples<T>; 2]);
@@ -117,7 +115,7 @@ impl Root {
     pub fn new(time: f64, (low, high): (f64, f64)) -> Self {
         let sound = time.is_finite() && low.is_finite() && high.is_finite() && low < high;
         let search = sound.then(|| (Refinement::from_time((low, high), time), PRECISION * (high - low)));
-        Root { time, report: SOLVED, search }
+        Root { time, report: Report::NOTHING_SOLVED, search }
     }
 
     pub fn is_open(&self) -> bool {
@@ -213,7 +211,7 @@ pub(crate) fn slopes<T: Real>(
         solves.run_all(&mut queries, sinkhorn)?;
         let mut queries = queries.chunks_exact(4);
         for blocks in &blocks {
-            let mut found = UnbiasedSlope { value: 0.0, slope: 0.0, report: SOLVED };
+            let mut found = UnbiasedSlope { value: 0.0, slope: 0.0, report: Report::NOTHING_SOLVED };
             let share = 0.5 / blocks.len() as f64;
             for four in queries.by_ref().take(blocks.len()) {
                 let of = |k: usize| four[k].found.unwrap_or((f64::NAN, f64::NAN));
@@ -384,6 +382,7 @@ mod tests {
     use crate::clouds::geodesic::networks::Architecture;
     use crate::clouds::settings::Settings;
     use crate::ot::{CpuBackend, Epsilon, divergence};
+    use crate::status::Status;
     use crate::test_util::normals;
 
     const D: usize = 5;

@@ -6,7 +6,6 @@ use crate::clouds::geodesic::interval::End;
 use crate::clouds::settings::Settings;
 use crate::ot::{DivergenceProblem, DivergenceWorkspace, Init, Points, Report, Sinkhorn};
 use crate::simd::real::{Real, axpy};
-use crate::status::Status;
 
 /// One measure of a step.
 #[derive(Clone, Debug)]
@@ -91,12 +90,9 @@ impl<T: Real> Halves<T> {
         if value {
             sum -= 0.5 * divergence(&others[0], &others[1], true, part);
         }
-        (sum, reports.unwrap_or(SOLVED))
+        (sum, reports.unwrap_or(Report::NOTHING_SOLVED))
     }
 }
-
-/// The report before the first solve.
-const SOLVED: Report = Report { status: Status::Converged, iterations: 0, marginal_error: 0.0 };
 
 impl<T: Real> MeasureBatch<T> {
     /// With memory for m points in R^d, for one of the `visits` measures of a step.
@@ -112,7 +108,7 @@ impl<T: Real> MeasureBatch<T> {
             solved: false,
             gradient: vec![T::ZERO; m * d],
             solver: DivergenceWorkspace::default(),
-            report: SOLVED,
+            report: Report::NOTHING_SOLVED,
             value: 0.0,
             along: 0.0,
             halves: unbiased.then(|| Halves::new(m, d)),
