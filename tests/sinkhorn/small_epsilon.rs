@@ -74,8 +74,8 @@ fn six_points_that_leak() {
 #[test]
 fn few_points() {
     let (coarse, fine) = ([1e-1, 1e-2, 1e-3], [1e-4, 1e-5, 1e-6]);
-    fn check<T: Real>(tolerance: f64, problems: u64, largest: usize, scales: [f64; 3], at_limit: usize) {
-        let (mut most, mut open) = (0, 0);
+    fn check<T: Real>(tolerance: f64, problems: u64, largest: usize, scales: [f64; 3], at_limit: &[u64]) {
+        let (mut most, mut open) = (0, vec![]);
         for seed in 0..problems {
             let mut s = stream(seed);
             let (n, m, d) = (s.random_range(2..2 + largest), s.random_range(2..2 + largest), s.random_range(1..=3));
@@ -102,16 +102,17 @@ fn few_points() {
             );
             if r.report.status != Status::Converged {
                 println!("{}: seed {seed}, {n} and {m} points in R^{d}, scale {scale}: {:?}", T::NAME, r.report);
-                open += 1;
+                open.push(seed);
             }
         }
-        println!("{}: at most {most} iterations, {open} of {problems} open", T::NAME);
-        assert!(open <= at_limit, "{}: {open} of {problems} open", T::NAME);
+        println!("{}: at most {most} iterations, {open:?} of {problems} open", T::NAME);
+        // These converge with a limit of 20,000 iterations: the limit changes the path of the annealing.
+        assert!(open.iter().all(|seed| at_limit.contains(seed)), "{}: {open:?} open", T::NAME);
     }
-    check::<f64>(1e-6, 1000, 11, coarse, 0);
-    check::<f32>(1e-4, 1000, 11, coarse, 0);
-    check::<f64>(1e-6, 200, 150, fine, 2);
-    check::<f32>(1e-4, 200, 150, fine, 2);
+    check::<f64>(1e-6, 1000, 11, coarse, &[]);
+    check::<f32>(1e-4, 1000, 11, coarse, &[]);
+    check::<f64>(1e-6, 200, 150, fine, &[36]);
+    check::<f32>(1e-4, 200, 150, fine, &[36, 55]);
 }
 
 /// A problem of a family.

@@ -81,8 +81,8 @@ impl<T: Real> Evaluator<T> {
         self.solves = solves;
     }
 
-    /// `Σ_i w_i min_t S_ε(μ(t), ν_i)`, or the same with E in place of S_ε, where the minimum is approximated by a few majorisation steps from `times`,
-    /// clipped to the interval of these samples.
+    /// `Σ_i w_i min_t S_ε(μ(t), ν_i)`, or the same with E instead of S_ε where the training minimises it. The minimum is
+    /// approximated by a few majorisation steps from `times`, clipped to the interval of these samples.
     pub fn cost(&mut self, geodesic: &Geodesic<T>, times: &[f64]) -> Result<f64> {
         let (samples, interval) = Samples::and_interval(geodesic, &self.x, self.margin);
         let track = SampledCurve::new(samples.all());

@@ -252,6 +252,9 @@ impl<T: Real> Measures<'_, T> {
             let targets = &targets[k * lot..];
             for _ in 0..MAX_STEPS {
                 let open: Vec<usize> = (0..roots.len()).filter(|&i| roots[i].is_open()).collect();
+                if open.is_empty() {
+                    break;
+                }
                 let each: Vec<_> = open.iter().map(|&i| (borrowed(&y[i]), roots[i].time)).collect();
                 let found = slopes(&reference, &each, self.solves, self.sinkhorn)?;
                 for (&i, UnbiasedSlope { slope, report, .. }) in open.iter().zip(found) {
