@@ -20,6 +20,8 @@ pub(crate) const SETTLED_SHARE: f64 = 0.25;
 /// With the exception, the solve stagnates after this number of further iterations. Mass that moves between matched
 /// points through small entries decreases as 1/k, and mixing has nothing to fit.
 const EXTRA_PATIENCE: usize = 128;
+/// Patience at the intermediate values of ε. Mass that does not move at one ε is moved by the Newton steps at the last.
+const INTERMEDIATE_PATIENCE: usize = 64;
 /// Number of iterations that must be left for annealing.
 const MIN_ITERATIONS_LEFT: usize = 64;
 /// Number of iterations within which the error must fall by a tenth; otherwise it has reached its floor.
@@ -69,6 +71,11 @@ impl StallDetector {
     /// For the last solve of an annealed problem, if Newton steps can follow.
     pub fn last() -> Self {
         StallDetector { due: EXTRA_PATIENCE, patience: EXTRA_PATIENCE, ..StallDetector::hard() }
+    }
+
+    /// For the solves before the last one, if Newton steps can follow.
+    pub fn intermediate() -> Self {
+        StallDetector { due: INTERMEDIATE_PATIENCE, patience: INTERMEDIATE_PATIENCE, ..StallDetector::hard() }
     }
 
     /// To be called after each iteration. True if the solve stagnates.

@@ -21,6 +21,8 @@ const EPSILON_FACTOR: f64 = 3.0;
 const START_EXPONENT: f64 = 4.0;
 /// Largest number of iterations per ε.
 const MAX_ITERATIONS_PER_EPSILON: usize = 200;
+/// Number of iterations that Newton steps leave for the Sinkhorn iterations after them.
+const LAST_ITERATIONS: usize = 32;
 
 /// Tolerance at the intermediate values of ε: every point must be near its place, whatever the tolerance of the
 /// problem.
@@ -81,10 +83,13 @@ impl<T: Real> SinkhornSolver<T> {
             } else {
                 Stop { tolerance: tolerance(pair), max_iterations: budget.min(MAX_ITERATIONS_PER_EPSILON) }
             };
-            let newton = left == 0 && Newton::pays(pair);
-            let mut watch = if newton { StallDetector::last() } else { StallDetector::hard() };
+            let mut watch = match (Newton::pays(pair), left) {
+                (false, _) => StallDetector::hard(),
+                (true, 0) => StallDetector::last(),
+                (true, _) => StallDetector::intermediate(),
+            };
             let mut report = self.iterate(rung, stop, &mut watch);
-            if watch.gave_up {
+            if watch.gave_up && left == 0 {
                 report = self.newton(pair, stop, report.iterations);
             }
             spent += report.iterations;
@@ -107,7 +112,8 @@ impl<T: Real> SinkhornSolver<T> {
         self.problem.absorb(pair, &mut self.beta);
         let newton = &mut **self.newton.get_or_insert_default();
         // Rounding to T and the omitted tiles use part of the tolerance.
-        let steps = Stop { tolerance: 0.5 * stop.tolerance, max_iterations: (stop.max_iterations - spent) / 2 };
+        let limit = (stop.max_iterations - spent).saturating_sub(LAST_ITERATIONS).max(1);
+        let steps = Stop { tolerance: 0.5 * stop.tolerance, max_iterations: limit };
         let spent = spent + newton.run(pair, &self.problem.g, steps, &self.cancel);
         let g = &newton.g;
         self.problem.start_at(pair, |p| T::from_f64(g[p]));
