@@ -114,6 +114,12 @@ pub(crate) fn check_points(cloud: &str, points: &[f64], dim: usize) -> Result<us
     Ok(points.len() / dim)
 }
 
+/// Weights divided by their sum.
+pub(crate) fn shares(weights: &[f64]) -> impl Iterator<Item = f64> + '_ {
+    let total: f64 = weights.iter().sum();
+    weights.iter().map(move |w| w / total)
+}
+
 /// Checks the weights and divides them by their sum.
 pub(crate) fn normalise_weights(cloud: &str, n: usize, weights: &mut [f64]) -> Result<()> {
     if weights.len() != n {

@@ -277,8 +277,9 @@ pub struct Solves {
     pub max_iterations: Option<usize>,
 }
 
+/// A model, measures for it, and how they are processed.
 #[derive(Group)]
-pub struct Transform {
+pub struct ModelAndInputs {
     /// Model file.
     pub model: PathBuf,
     /// Inputs as read by the command that fitted the model: clouds, or covariances (with --from-samples, clouds).
@@ -297,6 +298,12 @@ pub struct Transform {
     /// Number of threads; 0 uses all that are available to this process.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
     pub threads: usize,
+}
+
+#[derive(Group)]
+pub struct Transform {
+    #[command(flatten)]
+    pub data: ModelAndInputs,
 }
 
 #[derive(Group)]
@@ -325,30 +332,14 @@ pub struct Sample {
 
 #[derive(Group)]
 pub struct Evaluate {
-    /// Model file.
-    pub model: PathBuf,
-    /// Inputs as read by the command that fitted the model: clouds, or covariances (with --from-samples, clouds).
-    #[arg(required = true, value_name = "INPUT")]
-    pub inputs: Vec<PathBuf>,
     #[command(flatten)]
-    pub gaussians: Gaussians,
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub solves: Solves,
+    pub data: ModelAndInputs,
     /// Points on each side of a solve; unused for Gaussians.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 512, value_parser = positive)]
     pub points: usize,
     /// Seed of the draws; unused for Gaussians [default: the seed of the fit].
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// Device for the solves, for clouds: cpu; cuda or cuda:INDEX; auto: a GPU if one is usable and there are at least 32
-    /// measures.
-    #[arg(long, value_name = "DEVICE", default_value_t)]
-    pub device: DeviceChoice,
-    /// Number of threads; 0 uses all that are available to this process.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 0)]
-    pub threads: usize,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub json: bool,

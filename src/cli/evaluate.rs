@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use wgpca::{Evaluation, Result, Share, clouds, gaussian};
 
 pub fn run(args: &Evaluate, console: Console) -> Result<Exit> {
-    match load(&args.model)? {
+    match load(&args.data.model)? {
         Loaded::Clouds(mut model) => {
-            ask(&mut model.sinkhorn, &args.solves)?;
+            ask(&mut model.sinkhorn, &args.data.solves)?;
             clouds(&model, args, console)
         }
         Loaded::Gaussians(model) => gaussians(&model, args, console),
@@ -22,10 +22,10 @@ pub fn run(args: &Evaluate, console: Console) -> Result<Exit> {
 }
 
 fn gaussians(model: &gaussian::Model, args: &Evaluate, console: Console) -> Result<Exit> {
-    refuse_gpu(args.device)?;
-    refuse_solves(&args.solves)?;
-    let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, console)?;
-    let e = pool(args.threads, console)?.run(|| model.evaluate(&set))?;
+    refuse_gpu(args.data.device)?;
+    refuse_solves(&args.data.solves)?;
+    let set = read_as_gaussians(&args.data.inputs, &args.data.reading, &args.data.gaussians, console)?;
+    let e = pool(args.data.threads, console)?.run(|| model.evaluate(&set))?;
     if args.json {
         line(json!({
             "measures": set.len(),
@@ -56,11 +56,11 @@ fn table_of(e: &Evaluation) -> Vec<Vec<String>> {
 }
 
 fn clouds(model: &clouds::Model<f32>, args: &Evaluate, console: Console) -> Result<Exit> {
-    let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, console)?;
+    let measures = read_clouds(&args.data.inputs, &args.data.reading, &args.data.gaussians, console)?;
     let mut model = model.clone();
     model.seed = args.seed.unwrap_or(model.seed);
-    let (mut projector, said) = projector(&model, &measures, args.device)?;
-    let e = pool(args.threads, console)?.run(|| projector.evaluate_with(&measures, args.points))?;
+    let (mut projector, said) = projector(&model, &measures, args.data.device)?;
+    let e = pool(args.data.threads, console)?.run(|| projector.evaluate_with(&measures, args.points))?;
     if let Some(said) = said {
         console.say(said);
     }

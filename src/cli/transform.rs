@@ -62,12 +62,12 @@ pub fn run(args: &Transform, console: Console) -> Result<Exit> {
 }
 
 fn project(args: &Transform, console: Console) -> Result<Projected> {
-    let pool = pool(args.threads, console)?;
-    Ok(match load(&args.model)? {
+    let pool = pool(args.data.threads, console)?;
+    Ok(match load(&args.data.model)? {
         Loaded::Clouds(mut model) => {
-            ask(&mut model.sinkhorn, &args.solves)?;
-            let measures = read_clouds(&args.inputs, &args.reading, &args.gaussians, console)?;
-            let (mut projector, said) = projector(&model, &measures, args.device)?;
+            ask(&mut model.sinkhorn, &args.data.solves)?;
+            let measures = read_clouds(&args.data.inputs, &args.data.reading, &args.data.gaussians, console)?;
+            let (mut projector, said) = projector(&model, &measures, args.data.device)?;
             let rows = pool.run(|| projector.transform(&measures))?;
             if let Some(said) = said {
                 console.say(said);
@@ -76,9 +76,9 @@ fn project(args: &Transform, console: Console) -> Result<Projected> {
             Projected { components: model.components.len(), names, rows, errors: true }
         }
         Loaded::Gaussians(model) => {
-            refuse_gpu(args.device)?;
-            refuse_solves(&args.solves)?;
-            let set = read_as_gaussians(&args.inputs, &args.reading, &args.gaussians, console)?;
+            refuse_gpu(args.data.device)?;
+            refuse_solves(&args.data.solves)?;
+            let set = read_as_gaussians(&args.data.inputs, &args.data.reading, &args.data.gaussians, console)?;
             let rows = pool.run(|| model.transform(&set))?;
             Projected { components: model.components.len(), names: set.names().to_vec(), rows, errors: false }
         }

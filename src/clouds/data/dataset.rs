@@ -6,7 +6,7 @@ use super::source::Source;
 use crate::error::Error;
 #[cfg(test)]
 use crate::error::Result;
-use crate::measure::Measure;
+use crate::measure::{Measure, shares};
 use crate::ot::{Epsilon, Points, variance};
 use crate::simd::real::Real;
 
@@ -39,8 +39,7 @@ impl<T: Real> Data<T> {
 
     /// Weights of sum 1.
     pub fn shares(&self) -> impl Iterator<Item = f64> {
-        let total: f64 = self.weights.iter().sum();
-        self.weights.iter().map(move |w| w / total)
+        shares(&self.weights)
     }
 
     /// Σ ŵ_i v_i over one value per source, with ŵ of sum 1.

@@ -1,6 +1,6 @@
 //! The normalised coordinates of the fit.
 
-use crate::measure::Measure;
+use crate::measure::{Measure, shares};
 
 /// Position and scale of the normalised frame: x = centre + scale · (normalised x).
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +25,7 @@ impl Frame {
     /// rounding of the coordinates is treated as 0, and the scale is then 1.
     pub(crate) fn of(measures: &[&Moments], weights: &[f64]) -> Self {
         let d = measures[0].mean.len();
-        let total: f64 = weights.iter().sum();
-        let pairs = || measures.iter().zip(weights.iter().map(|w| w / total));
+        let pairs = || measures.iter().zip(shares(weights));
         let mut centre = vec![0.0; d];
         for (m, share) in pairs() {
             centre.iter_mut().zip(&m.mean).for_each(|(c, v)| *c += share * v);

@@ -7,7 +7,7 @@ use super::frame::{Frame, Moments};
 use super::outliers::Outliers;
 use super::source::{Source, stream_keys};
 use crate::error::{Error, Result};
-use crate::measure::Measure;
+use crate::measure::{Measure, shares};
 use crate::pool::map;
 use crate::simd::real::Real;
 use std::borrow::Cow;
@@ -53,7 +53,7 @@ pub(crate) fn read<'a, T: Real>(
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &i)| places[i] = place);
     let mut sources: Vec<Option<Source<T>>> = order.iter().map(|_| None).collect();
-    let total: f64 = weights.iter().sum();
+    let shares: Vec<f64> = shares(&weights).collect();
     // As many measures at a time as there are threads to prepare them.
     let all: Vec<usize> = (0..indices.len()).collect();
     for block in all.chunks(rayon::current_num_threads()) {
@@ -70,7 +70,7 @@ pub(crate) fn read<'a, T: Real>(
                 let problem = format!("a coordinate is beyond the range of {}; scale the data", T::NAME);
                 return Err(Error::points(given.name(), problem));
             }
-            outliers.add(given, weights[i] / total);
+            outliers.add(given, shares[i]);
             sources[places[i]] = Some(source);
         }
     }

@@ -9,6 +9,7 @@ use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::samples::{Samples, lattice};
 use crate::clouds::settings::bias_matters;
 use crate::error::Result;
+use crate::measure::shares;
 use crate::ot::{Points, Report};
 use crate::pool::map;
 use crate::rng::{Stream, StreamId};
@@ -38,10 +39,9 @@ impl<T: Real> Measures<'_, T> {
         let x = lattice(self.seed, StreamId::SinglePointReference, points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
         let targets: Vec<ProjectionTarget<T>> = targets.iter().map(|t| t.thinned(points)).collect();
-        let total: f64 = self.weights.iter().sum();
         let weights = self.weights;
         let mean = |times: &mut dyn Iterator<Item = f64>| {
-            times.zip(weights).map(|(time, weight)| weight / total * time).sum::<f64>()
+            times.zip(shares(weights)).map(|(time, share)| share * time).sum::<f64>()
         };
         let mut time = mean(&mut times.iter().copied());
         // The mean of the steps is clipped, not each step.

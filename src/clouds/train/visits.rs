@@ -23,12 +23,12 @@ pub(crate) struct Visits {
 impl Visits {
     /// At most `visits` measures per step, for measures of these weights.
     pub fn new(weights: &[f64], visits: usize) -> Self {
-        let (n, total) = (weights.len(), weights.iter().sum::<f64>());
+        let n = weights.len();
         let visits = visits.min(n);
         let (mut probabilities, mut shares) = (vec![], vec![]);
         if weights.iter().any(|&w| w != weights[0]) {
             probabilities = inclusion(weights, visits);
-            shares = weights.iter().zip(&probabilities).map(|(w, p)| w / total / p).collect();
+            shares = crate::measure::shares(weights).zip(&probabilities).map(|(share, p)| share / p).collect();
         }
         let order = (0..n as u32).collect();
         Visits { order, epoch: usize::MAX, visits, probabilities, shares, visited: Vec::with_capacity(visits) }
