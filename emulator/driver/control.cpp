@@ -24,6 +24,7 @@ CONTROL void emulator_inject(int kind, int64_t first, int64_t second) {
         case 4: f.memory = d.used + static_cast<size_t>(first); break;
         case 5: f.launches = first; break;
         case 6: f.calls = first; break;
+        case 7: f.shared = static_cast<unsigned>(first); break;
     }
 }
 

@@ -78,7 +78,7 @@ ENTRY cuDeviceGetAttribute(int* value, int attribute, int) {
         case 75: *value = d.faults.capability[0]; break;
         case 76: *value = d.faults.capability[1]; break;
         case 95: *value = 1; break;                              // cooperative launches
-        case 97: *value = static_cast<int>(shared_most); break;    // shared memory per block on request
+        case 97: *value = static_cast<int>(d.faults.shared); break;  // shared memory per block on request
         case 115: *value = 1; break;                             // memory pools, that is, allocation in stream order
         default: *value = 0;
     }

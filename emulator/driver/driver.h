@@ -38,7 +38,7 @@ constexpr int capability[2] = {7, 0};
 constexpr int multiprocessors = 4;
 constexpr unsigned blocks_each = 4;           // largest number resident on a multiprocessor
 constexpr unsigned shared_unasked = 48 << 10;  // bytes of a block by default
-constexpr unsigned shared_most = 96 << 10;     // and on request
+constexpr unsigned shared_most = 96 << 10;     // and on request, without a fault
 constexpr size_t memory_bytes = size_t{2} << 30;
 
 // The faults that a test has set.
@@ -46,7 +46,8 @@ struct Faults {
     int init = Success;             // result of cuInit
     int version = 12000;            // version of the driver
     int capability[2] = {7, 0};     // of the device
-    int module = Success;           // result of cuModuleLoadData
+    int module = Success;           // result of cuModuleLoadData and cuModuleLoadDataEx
+    unsigned shared = shared_most;  // bytes of shared memory of a block on request
     size_t memory = memory_bytes;   // bytes that can be allocated
     int64_t launches = -1;          // number of launches that succeed, the next fails; -1: all succeed
     int64_t calls = -1;             // number of calls that succeed, then the device is lost

@@ -18,9 +18,9 @@ static unsigned shared_allowed(const Kernel* kernel) {
 
 // Number of blocks resident on a multiprocessor at once.
 static unsigned occupancy(unsigned threads, size_t shared) {
-    if (threads == 0 || threads > 1024 || shared > shared_most) return 0;
+    if (threads == 0 || threads > 1024 || shared > driver().faults.shared) return 0;
     const unsigned by_threads = 2048 / threads;
-    const unsigned by_shared = shared ? static_cast<unsigned>(shared_most / shared) : blocks_each;
+    const unsigned by_shared = shared ? static_cast<unsigned>(driver().faults.shared / shared) : blocks_each;
     return std::min({blocks_each, by_threads, by_shared});
 }
 
@@ -90,6 +90,21 @@ ENTRY cuModuleLoadData(void** handle, const void*) {
     return driver::driver().faults.module;
 }
 
+// With the options by which a log is asked for: buffers and their sizes.
+ENTRY cuModuleLoadDataEx(void** handle, const void* image, unsigned count, const int* options, void** values) {
+    const int code = cuModuleLoadData(handle, image);
+    char* log[2] = {};  // of information, of errors
+    size_t bytes[2] = {};
+    for (unsigned k = 0; k < count; ++k) {
+        const int which = options[k] >= 5;
+        if (options[k] == 3 || options[k] == 5) log[which] = static_cast<char*>(values[k]);
+        if (options[k] == 4 || options[k] == 6) bytes[which] = reinterpret_cast<size_t>(values[k]);
+    }
+    if (log[0]) snprintf(log[0], bytes[0], "%s", "info    : no compilation on the emulator");
+    if (log[1]) snprintf(log[1], bytes[1], "%s", code == Success ? "" : "ptxas fatal   : refused by the emulator");
+    return code;
+}
+
 ENTRY cuModuleUnload(void*) { return Success; }
 
 ENTRY cuModuleGetFunction(const Kernel** handle, void*, const char* name) {
@@ -109,7 +124,7 @@ ENTRY cuFuncGetAttribute(int* value, int attribute, const Kernel* kernel) {
 ENTRY cuFuncSetAttribute(const Kernel* kernel, int attribute, int value) {
     READY(ready());
     if (attribute != 8) return Success;
-    if (value < 0 || static_cast<unsigned>(value) > shared_most) return InvalidValue;
+    if (value < 0 || static_cast<unsigned>(value) > driver::driver().faults.shared) return InvalidValue;
     shared_asked[kernel] = static_cast<unsigned>(value);
     return Success;
 }

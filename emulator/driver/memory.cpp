@@ -148,3 +148,23 @@ ENTRY cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Stream* st
         return static_cast<int>(Success);
     });
 }
+
+// The pool has no memory of its own here; its release threshold is kept.
+static uint64_t threshold = 0;
+
+ENTRY cuDeviceGetDefaultMemPool(void** pool, int) {
+    *pool = &threshold;
+    return driver::driver().initialized ? Success : NotInitialized;
+}
+
+ENTRY cuMemPoolGetAttribute(void*, int attribute, void* value) {
+    if (attribute != 4) return InvalidValue;
+    *static_cast<uint64_t*>(value) = threshold;
+    return Success;
+}
+
+ENTRY cuMemPoolSetAttribute(void*, int attribute, const void* value) {
+    if (attribute != 4) return InvalidValue;
+    threshold = *static_cast<const uint64_t*>(value);
+    return Success;
+}

@@ -74,6 +74,8 @@ pub enum Fault {
     DriverVersion(i32),
     /// Compute capability of the device.
     Capability(i32, i32),
+    /// Shared memory of a block on request, in bytes: 65536 on Turing.
+    SharedMemory(u32),
     /// The driver refuses the kernels with this code. 222: the PTX is newer than the driver.
     Module(i32),
     /// Only this number of further bytes can be allocated.
@@ -165,6 +167,7 @@ impl Session {
             Fault::DriverVersion(version) => (1, version.into(), 0),
             Fault::Capability(major, minor) => (2, major.into(), minor.into()),
             Fault::Module(code) => (3, code.into(), 0),
+            Fault::SharedMemory(bytes) => (7, bytes.into(), 0),
             Fault::OutOfMemory(bytes) => (4, number(bytes), 0),
             Fault::Launch(after) => (5, number(after), 0),
             Fault::Lost(after) => (6, number(after), 0),

@@ -46,10 +46,8 @@ pub fn run(args: &Arguments, matches: &ArgMatches, console: Console) -> Result<E
     if absent > 0 {
         console.say(format!("{absent} of {} measures have weight 0 and are ignored", weights.len()));
     }
-    if device.is_gpu() && weights.iter().any(|w| *w != weights[0]) {
-        console.say(
-            "training steps of measures with unequal weights run on the CPU; all other computations run on the GPU",
-        );
+    if let Some(why) = fit.steps_on_cpu() {
+        console.say(format!("training steps run on the CPU, because {why}; all other computations run on the GPU"));
     }
     let (mut progress, mut out) = (Progress::new(console, args.json), Reporter::new(console));
     let finished = pool.run(|| drive(&mut fit, args, &run, &mut progress, &mut out))?;

@@ -226,6 +226,12 @@ impl<T: Real> Fit<T> {
         Ok(&mut self.position)
     }
 
+    /// Why the training steps of a fit on a GPU run on the CPU: words that complete "because". `None` if they do not, or
+    /// if the whole fit runs on the CPU.
+    pub fn steps_on_cpu(&self) -> Option<&'static str> {
+        self.engine.steps_on_cpu(&self.data, &self.settings)
+    }
+
     /// Continues the same fit on the CPU.
     pub(crate) fn on_cpu(self) -> Result<Self> {
         self.on_engine(Box::new(CpuTraining))

@@ -1,7 +1,9 @@
 //! A GPU with the kernels loaded.
 
 use super::failure::{self, OLDEST_CAPABILITY, OLDEST_DRIVER};
+use super::jit::compile;
 use super::kernel::Kernel;
+use super::memory;
 use super::ptx::{PTX, all_sizes, arguments};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
@@ -61,8 +63,9 @@ impl CudaDevice {
         (0..count).map(|index| describe(index, driver).map_err(failed)).collect()
     }
 
-    /// Opens the `index`-th GPU and loads the kernels. The first time, the driver compiles them for the GPU, which takes seconds;
-    /// it caches the result.
+    /// Opens the `index`-th GPU and loads the kernels. The first time, the driver compiles them for the GPU, which takes
+    /// several seconds on one core; it caches the result for later processes (in `~/.nv/ComputeCache`, unless
+    /// `CUDA_CACHE_DISABLE` is set).
     ///
     /// # Errors
     /// [`Error::Device`] if there is no driver, it is older than CUDA 12.0, there is no GPU with this index, the GPU is older
@@ -87,7 +90,11 @@ impl CudaDevice {
         // SAFETY: a buffer is used only in the stream that allocated it (`with_stream`), so no stream waits for another.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(|e| failed("no stream", e))?;
-        let module = context.load_module(Ptx::from_src(PTX)).map_err(|e| failed("the kernels cannot be loaded", e))?;
+        let module = context.load_module(Ptx::from_src(PTX)).map_err(|e| {
+            let log = compile(&context, PTX).1;
+            failed(&format!("the kernels cannot be loaded{}", log.map_or(String::new(), |log| format!(" ({log})"))), e)
+        })?;
+        memory::keep(&context);
         let shared = context
             .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
             .map_err(|e| failed("its shared memory cannot be queried", e))?;
@@ -103,6 +110,17 @@ impl CudaDevice {
         // Load all kernels now: a driver that loads a kernel at its first launch possibly cannot do so while a step is captured.
         arguments(PTX).keys().try_for_each(|name| device.load(&*device.kernel(name)?))?;
         Ok(device)
+    }
+
+    /// Compiles the kernels anew and returns what the driver's compiler says about them: information and errors.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the driver refuses the kernels.
+    #[doc(hidden)]
+    pub fn compile_log(&self) -> Result<String> {
+        let (compiled, log) = compile(self.stream.context(), PTX);
+        compiled.map_err(|e| self.failed("the kernels cannot be compiled", e))?;
+        Ok(log.unwrap_or_default())
     }
 
     /// The same device with a new stream, in which operations run in order. Buffers belong to the stream that allocated them.

@@ -2,8 +2,15 @@
 
 use super::device::CudaDevice;
 use crate::error::{Error, Result};
-use cudarc::driver::sys::CUresult;
-use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits};
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUmemPool_attribute as PoolAttribute, CUresult};
+use cudarc::driver::{
+    CudaContext, CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits, result,
+};
+use std::ptr::from_mut;
+
+/// Bytes that the device's memory pool keeps for later allocations. By default it returns all unused memory at each wait, and
+/// the next solver pays for the allocation again.
+const KEPT: u64 = 256 << 20;
 
 /// Numbers in device memory. Dropping a buffer frees it after the operations enqueued so far.
 pub(crate) type Buffer<T> = CudaSlice<T>;
@@ -11,6 +18,25 @@ pub(crate) type Buffer<T> = CudaSlice<T>;
 /// A type of numbers that a buffer can hold.
 pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + Copy + Default {}
 impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default> Number for T {}
+
+/// Makes the memory pool of a device keep [`KEPT`] bytes, or more if another part of the process has asked for more. Without
+/// effect on devices that have no pool.
+pub(super) fn keep(context: &CudaContext) {
+    if !context.has_async_alloc() {
+        return;
+    }
+    let mut bytes = 0u64;
+    // SAFETY: the device comes from the driver, the attribute is a u64, and the pool is valid as long as the device.
+    unsafe {
+        let Ok(pool) = result::device::get_default_mem_pool(context.cu_device()) else { return };
+        let attribute = PoolAttribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        if result::mem_pool::get_attribute(pool, attribute, from_mut(&mut bytes).cast()).is_ok() && bytes < KEPT {
+            bytes = KEPT;
+            // A pool that refuses works as before, only slower.
+            let _ = result::mem_pool::set_attribute(pool, attribute, from_mut(&mut bytes).cast());
+        }
+    }
+}
 
 impl CudaDevice {
     /// `n` zeros. For n = 0 one zero, because a device has no empty allocations and a kernel can be passed a buffer that it does
@@ -69,8 +95,10 @@ impl CudaDevice {
         if values.len() > buffer.len() {
             return self.same_length("write", buffer.len(), values.len());
         }
-        // Waits, because the driver possibly has not copied yet if the device can read the memory of the host directly.
-        let copied = self.stream.memcpy_htod(values, buffer).and_then(|()| self.stream.synchronize());
+        // The driver has copied ordinary memory of the host when the call returns, unless the device can read this memory
+        // itself. Then the source must not change before the copy.
+        let wait = || if self.reads_host()? { self.stream.synchronize() } else { Ok(()) };
+        let copied = self.stream.memcpy_htod(values, buffer).and_then(|()| wait());
         copied.map_err(|e| self.failed("data cannot be written", e))
     }
 
@@ -91,6 +119,12 @@ impl CudaDevice {
     #[cfg(test)]
     pub(crate) fn clear<T: Number, B: DevicePtrMut<T>>(&self, buffer: &mut B) -> Result<()> {
         self.stream.memset_zeros(buffer).map_err(|e| self.failed("memory cannot be cleared", e))
+    }
+
+    /// Whether the device can read ordinary memory of the host.
+    fn reads_host(&self) -> std::result::Result<bool, DriverError> {
+        let access = Attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
+        self.stream.context().attribute(access).map(|can| can != 0)
     }
 
     fn same_length(&self, what: &str, there: usize, given: usize) -> Result<()> {

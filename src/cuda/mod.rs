@@ -11,6 +11,7 @@ mod device;
 mod draw;
 mod failure;
 mod graph;
+mod jit;
 mod kernel;
 mod launch;
 mod memory;

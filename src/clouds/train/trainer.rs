@@ -48,6 +48,11 @@ pub(crate) trait TrainingBackend<T>: Send {
     /// Creates a trainer that continues from this state at step `from`.
     fn prepare(&self, course: &TrainingContext<'_, T>, from: usize, state: &State<T>) -> Result<Box<dyn Trainer<T>>>;
 
+    /// Why the steps of a training on these measures run on the CPU, although the backend is that of another device.
+    fn steps_on_cpu(&self, _data: &Data<T>, _settings: &Settings) -> Option<&'static str> {
+        None
+    }
+
     /// The divergence solver of this backend for starts, evaluations and projections.
     fn solves(&self) -> Box<dyn DivergenceBackend<T>>;
 }

@@ -27,7 +27,7 @@ use arguments::{
 };
 use layout::{FIELDS_F, FIELDS_PHI, JETS, Products, products, stored};
 
-/// Shared memory that a block can have on every GPU since Volta.
+/// Largest shared memory of a block that is used. A Turing GPU has 64 KB, so that blocks have fewer rows there.
 const SHARED: usize = 96 * 1024;
 /// Threads per block of passes, and of kernels that form Hessians.
 const THREADS: u32 = 512;
@@ -78,14 +78,15 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(architecture: &Architecture) -> Result<Self> {
+    /// For blocks of this much shared memory.
+    fn new(architecture: &Architecture, shared: usize) -> Result<Self> {
         let stride = stride(architecture);
-        let fits = |rows: &usize| Rows { rows: *rows, stride }.shared() <= SHARED;
+        let fits = |rows: &usize| Rows { rows: *rows, stride }.shared() <= shared;
         let rows = [8, 1].into_iter().find(fits).ok_or_else(|| {
-            let most = (SHARED / 4 - THREADS as usize) / 2;
+            let most = (shared / 4).saturating_sub(THREADS as usize) / 2;
             Error::parameter(
                 "layers",
-                format!("the widest has {stride} units, but a GPU supports at most {most}; use the CPU"),
+                format!("the widest has {stride} units, but this GPU supports at most {most}; use the CPU"),
             )
         })?;
         Ok(Rows { rows, stride })
@@ -131,7 +132,7 @@ struct Spectrum {
 impl Spectrum {
     fn new(device: &CudaDevice, architecture: &Architecture, m: usize) -> Result<Self> {
         let d = architecture.dim();
-        let tangents = Self::tangents(d, stride(architecture));
+        let tangents = Self::tangents(d, stride(architecture), shared(device));
         let steps = if tangents.is_some() { 0 } else { LANCZOS_STEPS.min(d) };
         let start: Vec<f32> = lanczos_start(d).into_iter().map(|x| x as f32).collect();
         Ok(Spectrum {
@@ -145,14 +146,15 @@ impl Spectrum {
         })
     }
 
-    /// As many tangents as possible, so that a weight is read seldom, but enough blocks at m = 1024.
-    fn tangents(d: usize, stride: usize) -> Option<usize> {
+    /// As many tangents as possible in this much shared memory, so that a weight is read seldom, but enough blocks at
+    /// m = 1024.
+    fn tangents(d: usize, stride: usize, shared: usize) -> Option<usize> {
         let best = match d {
             1 => 8,
             2 | 4 => 16,
             _ => 24,
         };
-        let fits = |v: &usize| *v <= best && *v >= d && Self::shared(*v, d, stride) <= SHARED;
+        let fits = |v: &usize| *v <= best && *v >= d && Self::shared(*v, d, stride) <= shared;
         [24, 16, 8].into_iter().find(fits).filter(|_| d <= MAX_DIRECT_DIM)
     }
 
@@ -161,15 +163,26 @@ impl Spectrum {
     }
 }
 
+/// Shared memory of a block that these kernels use on a device.
+fn shared(device: &CudaDevice) -> usize {
+    SHARED.min(device.shared_memory() as usize)
+}
+
 impl Networks {
+    /// Whether networks of this architecture can be trained on the device: six rows of the widest layer are in the shared
+    /// memory of a block.
+    pub fn fit(device: &CudaDevice, architecture: &Architecture) -> bool {
+        Rows::new(architecture, shared(device)).is_ok_and(|pass| pass.six().shared() <= shared(device))
+    }
+
     /// For batches of m rows, with all parameters 0. All memory is allocated here.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a layer that is too wide for a GPU, [`Error::Device`] if the memory does not suffice.
     pub fn new(device: &CudaDevice, architecture: &Architecture, m: usize) -> Result<Self> {
         let d = architecture.dim();
-        let pass = Rows::new(architecture)?;
-        if pass.six().shared() > device.shared_memory() as usize {
+        let pass = Rows::new(architecture, shared(device))?;
+        if !Self::fit(device, architecture) {
             let problem = format!("the widest has {} units, too many for {}; use the CPU", pass.stride, device.name());
             return Err(Error::parameter("layers", problem));
         }

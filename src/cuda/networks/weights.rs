@@ -2,7 +2,7 @@
 
 use super::arguments::{EvaluateArgs, FillMirrorArgs, NetworkWeights};
 use super::layout::{stored, table};
-use super::{Rows, blocks};
+use super::{Rows, blocks, shared};
 use crate::clouds::{Architecture, Geodesic};
 use crate::cuda::arguments::{read, write};
 use crate::cuda::device::CudaDevice;
@@ -93,7 +93,7 @@ impl Evaluator {
     /// # Errors
     /// As [`super::Networks::new`].
     pub fn new(device: &CudaDevice, architecture: &Architecture, n: usize) -> Result<Self> {
-        let pass = Rows::new(architecture)?;
+        let pass = Rows::new(architecture, shared(device))?;
         // A few blocks per multiprocessor; each processes several groups of rows.
         let most = 8 * device.gpu().multiprocessors.max(1);
         let blocks = blocks(n.max(1), pass.rows).min(most);

@@ -282,6 +282,37 @@ fn arguments_are_compared_with_the_kernel() {
     device.synchronize().unwrap();
 }
 
+/// The driver's compiler says why it refuses the kernels.
+#[test]
+fn a_refusal_of_the_kernels_has_the_log() {
+    let emulator = session(Order::Forward);
+    emulator.inject(Fault::Module(218));
+    says(CudaDevice::open(0), &["the kernels cannot be loaded (ptxas fatal : refused by the emulator)", "INVALID_PTX"]);
+    emulator.reset();
+    let device = CudaDevice::open(0).unwrap();
+    assert_eq!(device.compile_log().unwrap(), "info : no compilation on the emulator");
+}
+
+/// The pool keeps memory for the next allocation, and an upload does not wait for the device.
+#[test]
+fn allocations_and_uploads_are_cheap() {
+    let emulator = session(Order::Forward);
+    let device = CudaDevice::open(0).unwrap();
+    // SAFETY: the device comes from the driver, and the attribute is a u64.
+    let kept = unsafe {
+        let pool = cudarc::driver::result::device::get_default_mem_pool(device.stream.context().cu_device()).unwrap();
+        let mut bytes = 0u64;
+        let attribute = cudarc::driver::sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        cudarc::driver::result::mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast()).unwrap();
+        bytes
+    };
+    assert!(kept >= 256 << 20, "{kept}");
+    let before = emulator.counts().waits;
+    let buffers: Vec<_> = (0..5).map(|k| device.upload(&[k as f32; 100]).unwrap()).collect();
+    assert_eq!(emulator.counts().waits, before);
+    assert_eq!(device.download(&buffers[4]).unwrap(), [4.0; 100]);
+}
+
 #[test]
 fn shared_memory_is_asked_for() {
     let _emulator = session(Order::Forward);

@@ -9,8 +9,8 @@ use super::memory::Buffer;
 use super::networks::{Evaluator, Networks, Weights};
 use super::sinkhorn::{Clouds, Size, Solver, Start};
 use super::terms::{Batch, ConstraintResiduals, Cotangents, Progress, Solved, Terms, Update};
-use crate::clouds::shared::{CpuTraining, REPORT_EVERY, Trainer, TrainingBackend, TrainingContext};
-use crate::clouds::{Fit, State, StepOutcome};
+use crate::clouds::shared::{CpuTraining, Data, REPORT_EVERY, Trainer, TrainingBackend, TrainingContext};
+use crate::clouds::{Architecture, Fit, Settings, State, StepOutcome};
 use crate::error::{Error, Result};
 use crate::ot::DivergenceBackend;
 
@@ -32,11 +32,24 @@ impl TrainingBackend<f32> for Cuda {
         from: usize,
         state: &State<f32>,
     ) -> Result<Box<dyn Trainer<f32>>> {
-        // The kernels give every visit the same weight, and minimise S_ε.
-        if !course.data.equal_weights() || course.settings.unbiased(course.data.dim) {
-            return CpuTraining.prepare(course, from, state);
+        match self.steps_on_cpu(course.data, course.settings) {
+            Some(_) => CpuTraining.prepare(course, from, state),
+            None => Ok(Box::new(Training::new(&self.device, course, from, state)?)),
         }
-        Ok(Box::new(Training::new(&self.device, course, from, state)?))
+    }
+
+    fn steps_on_cpu(&self, data: &Data<f32>, settings: &Settings) -> Option<&'static str> {
+        let fit = |architecture: Architecture| Networks::fit(&self.device, &architecture);
+        // The kernels give every visit the same weight, and minimise S_ε.
+        if !data.equal_weights() {
+            Some("the measures have unequal weights")
+        } else if settings.unbiased(data.dim) {
+            Some("they minimise the unbiased estimate of the distance")
+        } else if !Architecture::new(settings, data.dim).is_ok_and(fit) {
+            Some("the layers are too wide for this GPU")
+        } else {
+            None
+        }
     }
 
     fn solves(&self) -> Box<dyn DivergenceBackend<f32>> {

@@ -116,6 +116,27 @@ fn trainings_do_not_depend_on_the_order_of_threads() {
     }
 }
 
+/// Trainings for which there are no kernels take their steps on the CPU, and the fit says why.
+#[test]
+fn steps_on_the_cpu_have_a_reason() {
+    let session = session(Order::Forward);
+    session.inject(Fault::SharedMemory(64 << 10));
+    let device = CudaDevice::open(0).unwrap();
+    let one =
+        |hidden: usize| Settings { components: 1, steps: [2, 2], hidden: vec![hidden], ..small(Settings::fast()) };
+    let weighted = Settings { measure_weights: vec![1.0, 1.0, 2.0], ..one(4) };
+    for (d, settings, words) in
+        [(2, one(4), None), (2, weighted, Some("weights")), (5, one(4), Some("unbiased")), (2, one(1200), Some("wide"))]
+    {
+        let fit = Fit::<f32>::new(&measures(3, d), &settings).unwrap();
+        assert_eq!(fit.steps_on_cpu(), None);
+        let fit = fit.on_device(&device).unwrap();
+        let why = fit.steps_on_cpu();
+        assert!(words.map_or(why.is_none(), |word| why.is_some_and(|why| why.contains(word))), "{why:?}");
+        assert_eq!(events(fit).1.components().len(), 1);
+    }
+}
+
 /// A failure of the device during training is an error that says so, and the fit continues on the CPU in the same process.
 #[test]
 fn a_lost_device() {

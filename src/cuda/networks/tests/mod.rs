@@ -11,7 +11,7 @@ use crate::nn::{Activation, Mlp};
 use crate::rng::Stream;
 use rand::RngExt;
 use rand_distr::StandardNormal;
-use wgpca_emulator::{Order, Session, session};
+use wgpca_emulator::{Fault, Order, Session, session};
 
 struct Case {
     d: usize,
@@ -246,4 +246,29 @@ fn layers_too_wide_are_refused() {
     let device = CudaDevice::open(0).unwrap();
     let problem = Networks::new(&device, &architecture(&case(2, &[20_000], Elu, true, 1, Forward)), 4).err().unwrap();
     assert!(problem.to_string().contains("20000 units"), "{problem}");
+}
+
+/// With the 64 KB of a Turing GPU, layers that are processed by eight rows elsewhere are processed one row at a time, with
+/// the same result; still wider ones are left to the CPU.
+#[test]
+fn layers_on_a_device_with_less_shared_memory() {
+    let case = case(3, &[900], Elu, true, 4, Forward);
+    let Prepared { networks, state, x, emulator, .. } = prepare(&case);
+    let uv = |n: &Networks| -> Vec<f32> { [&n.u, &n.v].map(|b| n.device.download(b).unwrap()).concat() };
+    let elsewhere = uv(&networks);
+    assert_eq!(networks.pass.rows, 8);
+    emulator.inject(Fault::SharedMemory(64 << 10));
+    let device = CudaDevice::open(0).unwrap();
+    let mut networks = Networks::new(&device, &architecture(&case), case.rows).unwrap();
+    assert_eq!(networks.pass.rows, 1);
+    networks.upload(&state).unwrap();
+    device.copy_into(&x, &mut networks.x).unwrap();
+    networks.forward().unwrap();
+    let largest = elsewhere.iter().fold(0.0f32, |a, v| a.max(v.abs()));
+    assert!(uv(&networks).iter().zip(&elsewhere).all(|(a, b)| (a - b).abs() < 1e-5 * largest));
+    let fit = |width: usize| {
+        let net = |outputs, activation| Mlp::new(3, &[width], outputs, activation).unwrap();
+        Networks::fit(&device, &Architecture { phi: net(3, Relu), f: net(1, Elu), residual: true })
+    };
+    assert!(fit(1100) && !fit(1200));
 }
