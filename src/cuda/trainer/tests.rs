@@ -130,10 +130,10 @@ fn steps_on_the_cpu_have_a_reason() {
     {
         let fit = Fit::<f32>::new(&measures(3, d), &settings).unwrap();
         assert_eq!(fit.steps_on_cpu(), None);
-        let fit = fit.on_device(&device).unwrap();
+        let mut fit = fit.on_device(&device).unwrap();
         let why = fit.steps_on_cpu();
         assert!(words.map_or(why.is_none(), |word| why.is_some_and(|why| why.contains(word))), "{why:?}");
-        assert_eq!(events(fit).1.components().len(), 1);
+        while !matches!(fit.advance().unwrap(), Some(Event::Step { .. })) {}
     }
 }
 
