@@ -12,3 +12,4 @@
 #include "times.cu"
 #include "sinkhorn.cu"
 #include "divergence.cu"
+#include "precise.cu"

@@ -24,4 +24,4 @@ mod tests;
 mod trainer;
 
 pub use device::{CudaDevice, Gpu};
-pub use sinkhorn::divergence;
+pub use sinkhorn::{divergence, divergence_f64};

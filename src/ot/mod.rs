@@ -38,5 +38,14 @@ pub use divergence::solver::{Divergence, DivergenceSolver, divergence, divergenc
 pub use epsilon::Epsilon;
 pub(crate) use epsilon::FLOOR as EPSILON_FLOOR;
 pub(crate) use kernel::cloud::spatial_order;
+/// Parts of the iteration that the solver on a GPU in f64 shares.
+#[cfg(feature = "cuda")]
+pub(crate) mod iteration {
+    pub(crate) use super::sinkhorn::anderson::Anderson;
+    pub(crate) use super::sinkhorn::solver::annealing::{EPSILON_FACTOR, MAX_ITERATIONS_PER_EPSILON, START_EXPONENT};
+    pub(crate) use super::sinkhorn::solver::convergence::{RoundingFloor, SETTLED_SHARE};
+    pub(crate) use super::sinkhorn::solver::{HEAVY_BALL_MOMENTUM, HEAVY_BALL_STEP, MAX_SCALING};
+}
+
 pub use points::{Points, mean, variance, variance_above_rounding};
 pub use settings::{Report, Sinkhorn};

@@ -58,4 +58,28 @@ kernel_args! {
         means: DevicePtr<'a, f32>,
         gradient: DevicePtrMut<'a, f32>,
     }
+
+    /// Softmins in f64.
+    struct PreciseSoftminArgs<'a> for "precise_softmin" {
+        x: DevicePtr<'a, f64>,
+        y: DevicePtr<'a, f64>,
+        column: DevicePtr<'a, f64>,
+        softmin: DevicePtrMut<'a, f64>,
+        kappa: f64,
+        n: u64,
+        m: u64,
+        d: u32,
+    }
+
+    /// Barycentric means in f64.
+    struct PreciseMeansArgs<'a> for "precise_means" {
+        x: DevicePtr<'a, f64>,
+        y: DevicePtr<'a, f64>,
+        column: DevicePtr<'a, f64>,
+        softmin: DevicePtr<'a, f64>,
+        means: DevicePtrMut<'a, f64>,
+        n: u64,
+        m: u64,
+        d: u32,
+    }
 }

@@ -2,11 +2,13 @@
 
 pub(super) mod arguments;
 mod divergence;
+mod precise;
 mod schedule;
 #[cfg(test)]
 mod tests;
 
 pub use divergence::divergence;
+pub use precise::divergence_f64;
 
 use super::arguments::{read, write};
 use super::device::CudaDevice;

@@ -57,7 +57,7 @@ pub(super) fn normals(seed: u64, n: usize, mean: &[f64], width: &[f64]) -> Vec<f
 }
 
 /// Two clusters with these numbers of points at the distance `apart`.
-fn clusters(seed: u64, counts: [usize; 2], apart: f64) -> Vec<f32> {
+pub(super) fn clusters(seed: u64, counts: [usize; 2], apart: f64) -> Vec<f32> {
     let one = |k: usize| normals(seed + k as u64, counts[k], &[k as f64 * apart, 0.0], &[1.0, 1.0]);
     [one(0), one(1)].concat()
 }

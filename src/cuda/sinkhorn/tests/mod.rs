@@ -2,6 +2,7 @@
 
 mod barrier;
 mod hard;
+mod precise;
 
 use super::*;
 use crate::cuda::divergence;

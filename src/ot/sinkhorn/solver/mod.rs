@@ -32,7 +32,7 @@ const MIN_COARSENED_POINTS: usize = 128;
 /// Number of times per solve that underflowed rows and columns are recovered individually.
 const MAX_RECOVERIES: usize = 2;
 /// β is absorbed if an entry exceeds this absolute value, so that 2^β stays within the range of the precision.
-const MAX_SCALING: f64 = 24.0;
+pub(crate) const MAX_SCALING: f64 = 24.0;
 /// ε of the coarse problem relative to that of the fine problem, and the accuracy of its solution.
 const COARSE_EPSILON: f64 = 1.5;
 const COARSE_STOP: Stop = Stop { tolerance: 1e-2, max_iterations: 200 };
@@ -42,8 +42,8 @@ const COARSE_STOP: Stop = Stop { tolerance: 1e-2, max_iterations: 200 };
 const MIN_KEPT_VARIANCE: f64 = 0.5;
 
 /// Step and momentum of the heavy ball for eigenvalues in [1, 2]: 4/(1 + √2)² and ((√2 − 1)/(√2 + 1))².
-const HEAVY_BALL_STEP: f64 = 0.6862915010152396;
-const HEAVY_BALL_MOMENTUM: f64 = 0.0294372515228594;
+pub(crate) const HEAVY_BALL_STEP: f64 = 0.6862915010152396;
+pub(crate) const HEAVY_BALL_MOMENTUM: f64 = 0.0294372515228594;
 
 /// A solver of OT_ε(x, y) or OT_ε(x, x), with the memory that it keeps between calls.
 #[derive(Clone, Debug, Default)]
@@ -281,8 +281,8 @@ impl<T: Real> SinkhornSolver<T> {
     }
 }
 
-mod annealing;
-mod convergence;
+pub(crate) mod annealing;
+pub(crate) mod convergence;
 mod newton;
 #[cfg(test)]
 mod tests;

@@ -15,12 +15,12 @@ use crate::status::Status;
 
 /// ε is reduced by about this factor per step. Factor 2 takes slightly more time. Factors 4 and 8 take as much time
 /// as 3 and leave harder problems.
-const EPSILON_FACTOR: f64 = 3.0;
+pub(crate) const EPSILON_FACTOR: f64 = 3.0;
 /// Annealing starts at the ε for which the mean exponent, or with coarse clouds the largest mean exponent within a
 /// leaf, is at most this.
-const START_EXPONENT: f64 = 4.0;
+pub(crate) const START_EXPONENT: f64 = 4.0;
 /// Largest number of iterations per ε.
-const MAX_ITERATIONS_PER_EPSILON: usize = 200;
+pub(crate) const MAX_ITERATIONS_PER_EPSILON: usize = 200;
 /// Number of iterations that Newton steps leave for the Sinkhorn iterations after them.
 const LAST_ITERATIONS: usize = 32;
 
