@@ -358,6 +358,13 @@ pub struct Info {
     pub json: bool,
 }
 
+/// Numbers of a solve.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Precision {
+    F32,
+    F64,
+}
+
 #[derive(Group)]
 pub struct Sinkhorn {
     /// File with one cloud, or - for standard input.
@@ -367,13 +374,16 @@ pub struct Sinkhorn {
     /// Regularisation, in squared units of the data [default: 0.01 E|y - y'|²].
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon: Option<f64>,
-    /// L1 error of the marginals at which a solve ends [default: 1e-6, on a GPU 1e-5].
+    /// L1 error of the marginals at which a solve ends [default: 1e-6, in f32 1e-5].
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
-    /// Device: cpu, in f64; cuda or cuda:INDEX, in f32 (a GPU has no f64 solver); auto: a GPU if one is usable, the clouds have
-    /// at least a million pairs of points, and the tolerance is not below 1e-5.
+    /// Device: cpu; cuda or cuda:INDEX; auto: a GPU if one is usable, the clouds have at least a million pairs of points, and the
+    /// tolerance is not below 1e-5.
     #[arg(long, value_name = "DEVICE", default_value_t)]
     pub device: DeviceChoice,
+    /// Precision of the solves: f32 or f64 [default: f64, on a GPU f32].
+    #[arg(long, value_name = "P")]
+    pub precision: Option<Precision>,
     /// Maximum iterations of a solve; if they do not suffice, the exit code is 3.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10_000)]
     pub max_iterations: usize,

@@ -1,6 +1,6 @@
-//! `wgpca sinkhorn`: in f64 on the CPU, in f32 on a GPU.
+//! `wgpca sinkhorn`: by default in f64 on the CPU, in f32 on a GPU.
 
-use super::args::{Reading, Sinkhorn as Arguments};
+use super::args::{Precision, Reading, Sinkhorn as Arguments};
 use super::console::Console;
 use super::device;
 use super::inputs::read;
@@ -11,7 +11,6 @@ use super::progress::Waiting;
 use serde_json::json;
 use std::path::Path;
 use wgpca::Status;
-#[cfg(feature = "cuda")]
 use wgpca::ot::{Epsilon, Points, Sinkhorn, divergence};
 use wgpca::{Error, Measure, Result};
 
@@ -22,7 +21,7 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
         max_iterations: args.max_iterations,
         ..Sinkhorn::default()
     };
-    settings(CPU_TOLERANCE).validate()?;
+    settings(F64_TOLERANCE).validate()?;
     if let Some(path) = &args.gradient {
         output_files::check(path, &[&args.x, &args.y])?;
     }
@@ -46,27 +45,31 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
     let (device, why) = device::find(args.device, unless(x.len().saturating_mul(y.len()), args.tolerance))?;
     let pairs = format!("{} × {} points, and each cloud with itself", x.len(), y.len());
     let waiting = Waiting::new(console, args.json, pairs);
-    #[cfg(feature = "cuda")]
-    let on_gpu = match device.gpu() {
-        Some(device) => {
-            let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
-            Some(wgpca::cuda::divergence(device, &x, &y, &settings(GPU_TOLERANCE))?.cast())
+    let default = if device.is_gpu() { Precision::F32 } else { Precision::F64 };
+    let precision = args.precision.unwrap_or(default);
+    let s = match precision {
+        Precision::F32 => {
+            let (x, y, settings) = (Points::<f32>::try_from(&x)?, Points::try_from(&y)?, settings(F32_TOLERANCE));
+            let cpu = || pool(args.threads, console)?.run(|| divergence(&x, &y, &settings));
+            #[cfg(feature = "cuda")]
+            let found = device.gpu().map_or_else(cpu, |gpu| wgpca::cuda::divergence(gpu, &x, &y, &settings))?;
+            #[cfg(not(feature = "cuda"))]
+            let found = cpu()?;
+            found.cast()
         }
-        None => None,
-    };
-    #[cfg(not(feature = "cuda"))]
-    let (on_gpu, _) = (None, device);
-    let on_cpu = on_gpu.is_none();
-    let form = if !on_cpu { "f32, there is f64 only on the CPU" } else { "f64" };
-    let s = match on_gpu {
-        Some(found) => found,
-        None => {
-            let (x, y) = (Points::try_from(&x)?, Points::try_from(&y)?);
-            pool(args.threads, console)?.run(|| divergence::<f64>(&x, &y, &settings(CPU_TOLERANCE)))?
+        Precision::F64 => {
+            let (x, y, settings) = (Points::<f64>::try_from(&x)?, Points::try_from(&y)?, settings(F64_TOLERANCE));
+            let cpu = || pool(args.threads, console)?.run(|| divergence(&x, &y, &settings));
+            #[cfg(feature = "cuda")]
+            let found = device.gpu().map_or_else(cpu, |gpu| wgpca::cuda::divergence_f64(gpu, &x, &y, &settings))?;
+            #[cfg(not(feature = "cuda"))]
+            let found = cpu()?;
+            found
         }
     };
     drop(waiting);
     if let Some(why) = why {
+        let form = if precision == Precision::F32 { "f32" } else { "f64" };
         console.say(format!("{why}; in {form}"));
     }
     if let Some(path) = &args.gradient {
@@ -106,30 +109,29 @@ pub fn run(args: &Arguments, console: Console) -> Result<Exit> {
         report.status.name(),
         report.marginal_error,
         report.iterations,
-        remedy(report.status, on_cpu)
+        remedy(report.status, precision)
     ));
     Ok(Exit::NotConverged)
 }
 
 /// A remedy for a solve that did not converge.
-fn remedy(status: Status, on_cpu: bool) -> &'static str {
+fn remedy(status: Status, precision: Precision) -> &'static str {
+    let exact = precision == Precision::F64;
     match status {
         Status::MaxIterations => "raise --max-iterations, --tolerance or --epsilon",
-        Status::Rounding if on_cpu => "rounding errors of f64 prevent a smaller error; raise --tolerance or --epsilon",
+        Status::Rounding if exact => "rounding errors of f64 prevent a smaller error; raise --tolerance or --epsilon",
         Status::Rounding => {
-            "rounding errors of f32 prevent a smaller error; use --device cpu for f64, or raise --tolerance or --epsilon"
+            "rounding errors of f32 prevent a smaller error; use --precision f64, or raise --tolerance or --epsilon"
         }
-        Status::Diverged if on_cpu => "a number exceeded the range of f64; raise --epsilon",
-        Status::Diverged => {
-            "a number exceeded the range of f32; use --device cpu, which computes in f64, or raise --epsilon"
-        }
+        Status::Diverged if exact => "a number exceeded the range of f64; raise --epsilon",
+        Status::Diverged => "a number exceeded the range of f32; use --precision f64, or raise --epsilon",
         _ => "the solve succeeded",
     }
 }
 
 /// Tolerances that f64 and f32 reach easily.
-const CPU_TOLERANCE: f64 = 1e-6;
-const GPU_TOLERANCE: f64 = 1e-5;
+const F64_TOLERANCE: f64 = 1e-6;
+const F32_TOLERANCE: f64 = 1e-5;
 /// Number of pairs of points from which `auto` chooses a GPU. Below it, a CPU takes about the same time and computes in f64.
 const MIN_GPU_PAIRS: usize = 1_000_000;
 
@@ -137,7 +139,7 @@ const MIN_GPU_PAIRS: usize = 1_000_000;
 fn unless(pairs: usize, tolerance: Option<f64>) -> Option<&'static str> {
     match tolerance {
         _ if pairs < MIN_GPU_PAIRS => Some("fewer than a million pairs of points"),
-        Some(t) if t < GPU_TOLERANCE => Some("for this tolerance"),
+        Some(t) if t < F32_TOLERANCE => Some("for this tolerance"),
         _ => None,
     }
 }
@@ -164,8 +166,8 @@ mod tests {
         let command = Args::command();
         let options = command.find_subcommand("sinkhorn").unwrap();
         for status in [Status::Converged, Status::MaxIterations, Status::Rounding, Status::Diverged] {
-            for on_cpu in [true, false] {
-                for word in remedy(status, on_cpu).split_whitespace() {
+            for precision in [Precision::F32, Precision::F64] {
+                for word in remedy(status, precision).split_whitespace() {
                     if let Some(name) = word.strip_prefix("--") {
                         let name = name.trim_end_matches(',');
                         assert!(options.get_arguments().any(|a| a.get_long() == Some(name)), "{name}");

@@ -51,6 +51,18 @@ fn the_device_that_was_asked_for() {
     let most = cpu.points().iter().fold(0.0f64, |a, v| a.max(v.abs()));
     assert!(cpu.points().iter().zip(gpu.points()).all(|(a, b)| (a - b).abs() < 1e-4 * most));
 
+    // In f64 on the device: the numbers of the CPU, to the tolerance.
+    let precise = wgpca(&["--device", "cuda", "--precision", "f64", "--tolerance", "1e-10"], at, true);
+    assert!(said(&precise).contains("device: cuda:0, emulator; in f64"), "{}", said(&precise));
+    let (precise, cpu) = (json(&precise), json(&wgpca(&["--device", "cpu", "--tolerance", "1e-10"], at, true)));
+    for key in ["divergence", "ot_xy", "ot_xx", "ot_yy"] {
+        let (a, b) = (precise[key].as_f64().unwrap(), cpu[key].as_f64().unwrap());
+        assert!((a - b).abs() < 1e-9 * cpu["ot_xy"].as_f64().unwrap().abs(), "{key}: {a} {b}");
+    }
+    let single = json(&wgpca(&["--device", "cpu", "--precision", "f32"], at, true));
+    let difference = single["divergence"].as_f64().unwrap() - cpu["divergence"].as_f64().unwrap();
+    assert!(difference != 0.0 && difference.abs() < 1e-4, "{difference}");
+
     // Small clouds stay on the CPU, and --quiet suppresses the remark.
     let auto = wgpca(&[], at, true);
     assert!(said(&auto).contains("device: cpu ("), "{}", said(&auto));
