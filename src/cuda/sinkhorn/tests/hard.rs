@@ -2,7 +2,7 @@
 //! W without entropy is known exactly, by sorting in one dimension and otherwise by assignment; then W ≤ OT_ε ≤ W + ε log n.
 
 use super::*;
-use crate::ot::optimal_assignment;
+use crate::ot::{Potentials, optimal_assignment};
 use rand::RngExt;
 use rand_distr::Normal;
 
@@ -111,6 +111,34 @@ fn small_epsilon_finds_the_assignment() {
     let expected: Vec<f64> = x.iter().zip(&y).map(|(&x, &y)| 2.0 / 40.0 * (f64::from(x) - f64::from(y))).collect();
     let error = relative(&solved.gradient, &expected);
     assert!(error < 6e-3, "gradient {error:.1e}");
+}
+
+/// From the same start, problems that anneal take as many iterations on the GPU as on the CPU in f32, up to rounding, if the
+/// CPU needs no Newton steps.
+#[test]
+fn as_many_iterations_as_on_the_cpu() {
+    let _emulator = session(Order::Forward);
+    let normal = |seed, n, d: usize, far: f64| normals(seed, n, &vec![far; d], &vec![1.0; d]);
+    let problems = [
+        ("clusters 300 apart", clusters(1, [8, 16], 300.0), clusters(3, [12, 12], 300.0), 2, 0.05),
+        ("clusters 1000 apart", clusters(5, [20, 10], 1000.0), clusters(7, [15, 15], 1000.0), 2, 0.5),
+        ("three dimensions", normal(11, 36, 3, 0.0), normal(12, 30, 3, 1.0), 3, 3e-4),
+        ("the line", normal(13, 40, 1, 0.0), normal(14, 33, 1, 4.0), 1, 2e-3),
+        ("the plane", normal(15, 50, 2, 0.0), normal(16, 50, 2, 2.0), 2, 1e-3),
+    ];
+    for (name, x, y, d, epsilon) in problems {
+        let settings = Sinkhorn { max_iterations: 2000, ..settings(epsilon, 1e-3) };
+        let kept = vec![0.0; (2 * x.len() + y.len()) / d];
+        let gpu = solve((&x, &y, d), &settings, Some(&kept), 3).found.report;
+        let (x, y) = (Points::uniform(&x, d).unwrap(), Points::uniform(&y, d).unwrap());
+        let start = Potentials { f: vec![0.0; x.len()], g: vec![0.0f32; y.len()] };
+        let cpu = crate::ot::divergence_from(&x, &y, &settings, &start).unwrap().report;
+        println!("{name}: {gpu:?} {cpu:?}");
+        assert!(gpu.status == Status::Converged && cpu.status == Status::Converged, "{name}: {gpu:?} {cpu:?}");
+        assert!(cpu.iterations > 40, "{name} is easy: {cpu:?}");
+        let (a, b) = (gpu.iterations as f64, cpu.iterations as f64);
+        assert!((a - b).abs() <= 3.0 + 0.1 * b, "{name}: {a} iterations for {b}");
+    }
 }
 
 /// Larger problems, for which the emulator needs minutes.
