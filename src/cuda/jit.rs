@@ -24,12 +24,13 @@ pub(super) fn compile(context: &Arc<CudaContext>, ptx: &str) -> (Result<(), Driv
         JitOption::CU_JIT_LOG_VERBOSE,
     ];
     // Numbers are passed in the place of addresses.
+    let number = std::ptr::without_provenance_mut::<c_void>;
     let mut values = [
         information.as_mut_ptr().cast::<c_void>(),
-        BYTES as *mut c_void,
+        number(BYTES),
         errors.as_mut_ptr().cast(),
-        BYTES as *mut c_void,
-        1usize as *mut c_void,
+        number(BYTES),
+        number(1),
     ];
     let mut module = null_mut();
     // SAFETY: the text ends with 0; options and values have equal lengths, and the buffers have the sizes that are given.
