@@ -3,7 +3,7 @@
 use super::failure::{self, OLDEST_CAPABILITY, OLDEST_DRIVER};
 use super::jit::compile;
 use super::kernel::Kernel;
-use super::memory;
+use super::memory_pool::keep_memory;
 use super::ptx::{PTX, all_sizes, arguments};
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
@@ -94,7 +94,7 @@ impl CudaDevice {
             let log = compile(&context, PTX).1;
             failed(&format!("the kernels cannot be loaded{}", log.map_or(String::new(), |log| format!(" ({log})"))), e)
         })?;
-        memory::keep(&context);
+        keep_memory(&context);
         let shared = context
             .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
             .map_err(|e| failed("its shared memory cannot be queried", e))?;

@@ -8,35 +8,12 @@ use cudarc::driver::{
 };
 use std::ptr::from_mut;
 
-/// Bytes that the device's memory pool keeps for later allocations. By default it returns all unused memory at each wait, and
-/// the next solver pays for the allocation again.
-const KEPT: u64 = 256 << 20;
-
 /// Numbers in device memory. Dropping a buffer frees it after the operations enqueued so far.
 pub(crate) type Buffer<T> = CudaSlice<T>;
 
 /// A type of numbers that a buffer can hold.
 pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + Copy + Default {}
 impl<T: DeviceRepr + ValidAsZeroBits + Copy + Default> Number for T {}
-
-/// Makes the memory pool of a device keep [`KEPT`] bytes, or more if another part of the process has asked for more. Without
-/// effect on devices that have no pool.
-pub(super) fn keep(context: &CudaContext) {
-    if !context.has_async_alloc() {
-        return;
-    }
-    let mut bytes = 0u64;
-    // SAFETY: the device comes from the driver, the attribute is a u64, and the pool is valid as long as the device.
-    unsafe {
-        let Ok(pool) = result::device::get_default_mem_pool(context.cu_device()) else { return };
-        let attribute = PoolAttribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-        if result::mem_pool::get_attribute(pool, attribute, from_mut(&mut bytes).cast()).is_ok() && bytes < KEPT {
-            bytes = KEPT;
-            // A pool that refuses works as before, only slower.
-            let _ = result::mem_pool::set_attribute(pool, attribute, from_mut(&mut bytes).cast());
-        }
-    }
-}
 
 impl CudaDevice {
     /// `n` zeros. For n = 0 one zero, because a device has no empty allocations and a kernel can be passed a buffer that it does

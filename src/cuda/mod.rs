@@ -15,6 +15,7 @@ mod jit;
 mod kernel;
 mod launch;
 mod memory;
+mod memory_pool;
 mod networks;
 mod ptx;
 mod sinkhorn;
