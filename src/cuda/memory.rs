@@ -2,11 +2,8 @@
 
 use super::device::CudaDevice;
 use crate::error::{Error, Result};
-use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUmemPool_attribute as PoolAttribute, CUresult};
-use cudarc::driver::{
-    CudaContext, CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits, result,
-};
-use std::ptr::from_mut;
+use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult};
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits};
 
 /// Numbers in device memory. Dropping a buffer frees it after the operations enqueued so far.
 pub(crate) type Buffer<T> = CudaSlice<T>;

@@ -50,16 +50,16 @@ pub(crate) enum StreamId {
     SinglePointReference,
     /// x ~ ρ for the standard errors of the times.
     TimeErrorReference,
-    /// The halves into which a sample is split for the standard errors of the times.
-    TimeErrorSplit { split: u32 },
+    /// The halves into which the measure of this content is split for the standard error of its time.
+    TimeErrorSplit { split: u32, content: u32 },
     /// x ~ ρ of the search for times without the bias of S_ε.
     UnbiasedReference,
-    /// Samples Y of every measure in this search.
-    UnbiasedMeasure,
+    /// Samples Y of the measure of this content in this search.
+    UnbiasedMeasure { content: u32 },
     /// x ~ ρ of the same search for the best single point.
     UnbiasedSingleReference,
     /// Samples Y of every measure in it.
-    UnbiasedSingleMeasure,
+    UnbiasedSingleMeasure { content: u32 },
     /// x ~ ρ of the same search for the standard errors of the times.
     UnbiasedErrorReference,
     /// x ~ ρ on which the states of a training are compared without the bias of S_ε.
@@ -122,12 +122,12 @@ impl StreamId {
             StreamId::SinglePointReference => (6, [6, 0, 0]),
             StreamId::ExcessReference { key } => (6, [7, key, 0]),
             StreamId::TimeErrorReference => (6, [8, 0, 0]),
-            StreamId::TimeErrorSplit { split } => (6, [9, split, 0]),
+            StreamId::TimeErrorSplit { split, content } => (6, [9, split, content]),
             StreamId::LanczosStart => (6, [10, 0, 0]),
             StreamId::UnbiasedReference => (6, [11, 0, 0]),
-            StreamId::UnbiasedMeasure => (6, [12, 0, 0]),
+            StreamId::UnbiasedMeasure { content } => (6, [12, content, 0]),
             StreamId::UnbiasedSingleReference => (6, [13, 0, 0]),
-            StreamId::UnbiasedSingleMeasure => (6, [14, 0, 0]),
+            StreamId::UnbiasedSingleMeasure { content } => (6, [14, content, 0]),
             StreamId::UnbiasedErrorReference => (6, [15, 0, 0]),
             StreamId::UnbiasedEvaluationReference => (6, [16, 0, 0]),
             StreamId::UnbiasedEvaluationMeasure { key } => (6, [17, key, 0]),
@@ -177,12 +177,12 @@ mod tests {
                     ProjectionReference => Some(FinalReference),
                     FinalReference => Some(SinglePointReference),
                     SinglePointReference => Some(TimeErrorReference),
-                    TimeErrorReference => Some(TimeErrorSplit { split: a }),
+                    TimeErrorReference => Some(TimeErrorSplit { split: a, content: b }),
                     TimeErrorSplit { .. } => Some(UnbiasedReference),
-                    UnbiasedReference => Some(UnbiasedMeasure),
-                    UnbiasedMeasure => Some(UnbiasedSingleReference),
-                    UnbiasedSingleReference => Some(UnbiasedSingleMeasure),
-                    UnbiasedSingleMeasure => Some(UnbiasedErrorReference),
+                    UnbiasedReference => Some(UnbiasedMeasure { content: a }),
+                    UnbiasedMeasure { .. } => Some(UnbiasedSingleReference),
+                    UnbiasedSingleReference => Some(UnbiasedSingleMeasure { content: a }),
+                    UnbiasedSingleMeasure { .. } => Some(UnbiasedErrorReference),
                     UnbiasedErrorReference => Some(UnbiasedEvaluationReference),
                     UnbiasedEvaluationReference => Some(UnbiasedEvaluationMeasure { key: a }),
                     UnbiasedEvaluationMeasure { .. } => Some(LanczosStart),

@@ -34,7 +34,7 @@ pub(crate) fn canonical(measure: &Measure) -> Measure {
 const CONTENT_STEPS: f64 = 1024.0;
 
 /// Hash of the points, as distances from the mean in standard deviations, and of the weights.
-fn content_key(measure: &Measure) -> u32 {
+pub(crate) fn content_key(measure: &Measure) -> u32 {
     let (d, n) = (measure.dim(), measure.len() as f64);
     let rows = || measure.points().chunks_exact(d);
     let mut mean = vec![0.0; d];

@@ -1,6 +1,6 @@
 //! One measure of a fit in the precision of its solves, and random draws from it.
 
-use super::canonical::Summary;
+use super::canonical::{Summary, content_key};
 use super::frame::Frame;
 use crate::measure::Measure;
 use crate::ot::{Points, spatial_order};
@@ -32,6 +32,8 @@ pub(crate) struct Source<T> {
     /// Index of the random streams of this measure. It is a hash of the content, so that adding or removing other
     /// measures does not change the draws.
     pub key: u32,
+    /// The same for equal measures: index of streams whose draws must not depend on the other measures at all.
+    pub content: u32,
 }
 
 /// Weights of the distinct points of a measure.
@@ -73,7 +75,7 @@ impl<T: Real> Source<T> {
             }
         };
         let (coords, _) = points.rows(&order).into_parts();
-        Source { coords, dim: canonical.dim(), weights, key }
+        Source { coords, dim: canonical.dim(), weights, key, content: content_key(canonical) }
     }
 
     /// Number of distinct points.

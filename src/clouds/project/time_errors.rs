@@ -66,9 +66,10 @@ impl<T: Real> Measures<'_, T> {
         let cut = |i: usize, source: &crate::clouds::data::source::Source<T>| {
             let size = source.sample().filter(|_| times[i].is_finite()).map(|_| source.draw_size(points));
             let cut = |split| {
-                // The streams are the same for all measures, so that the result of a measure does not depend on the
-                // others.
-                let mut stream = Stream::at(self.seed, StreamId::TimeErrorSplit { split });
+                // The points are in spatial order. With the same halves of all measures their errors would be correlated,
+                // and the correction of a cost would have an error that does not average out.
+                let id = StreamId::TimeErrorSplit { split, content: source.content };
+                let mut stream = Stream::at(self.seed, id);
                 source.pairs(&mut stream, size.unwrap_or(0), 1)
             };
             let epsilon = (self.epsilon)(&source.points());

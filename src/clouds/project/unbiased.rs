@@ -246,9 +246,11 @@ impl<T: Real> Measures<'_, T> {
         for (k, roots) in roots.chunks_mut(lot).enumerate() {
             let measures = &self.sources[k * lot..][..roots.len()];
             let (seed, epsilon) = (self.seed, self.epsilon);
-            // The stream is the same for all measures, so that the result of a measure does not depend on the others.
-            let y =
-                map(measures, |_, source| pairs(source, Stream::at(seed, StreamId::UnbiasedMeasure), points, epsilon));
+            // The points are in spatial order: the same halves of all measures would have correlated errors.
+            let y = map(measures, |_, source| {
+                let stream = Stream::at(seed, StreamId::UnbiasedMeasure { content: source.content });
+                pairs(source, stream, points, epsilon)
+            });
             let targets = &targets[k * lot..];
             for _ in 0..MAX_STEPS {
                 let open: Vec<usize> = (0..roots.len()).filter(|&i| roots[i].is_open()).collect();
@@ -319,7 +321,8 @@ impl<T: Real> Measures<'_, T> {
         let reference = Reference::new(curve.geodesic, self.seed, StreamId::UnbiasedSingleReference, points);
         let (seed, epsilon, weights) = (self.seed, self.epsilon, self.weights);
         let y = map(self.sources, |_, source| {
-            pairs(source, Stream::at(seed, StreamId::UnbiasedSingleMeasure), points, epsilon)
+            let stream = Stream::at(seed, StreamId::UnbiasedSingleMeasure { content: source.content });
+            pairs(source, stream, points, epsilon)
         });
         let ends = times.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &t| (a.min(t), b.max(t)));
         let mut root = Root::new(start, ends);
