@@ -103,7 +103,7 @@ fn structs_are_those_of_the_device_code() {
     }
     let more: BTreeSet<_> = host.keys().filter(|k| !device.contains_key(*k)).collect();
     assert!(more.is_empty(), "structs for kernels that are not there: {more:?}");
-    assert_eq!(wgpca_emulator::kernels().iter().filter(|k| !k.for_tests).count(), 29);
+    assert_eq!(wgpca_emulator::kernels().iter().filter(|k| !k.for_tests).count(), 31);
 }
 
 /// Otherwise the embedded PTX was built from other sources.
