@@ -3,7 +3,7 @@
 use super::target::ProjectionTarget;
 use super::time_search::Descent;
 use super::track::SampledCurve;
-use super::unbiased::{self, Reference};
+use super::unbiased_slope::{self, Reference};
 use crate::clouds::data::dataset::Data;
 use crate::clouds::geodesic::networks::Geodesic;
 use crate::clouds::geodesic::samples::{Samples, lattice};
@@ -42,9 +42,9 @@ impl<T: Real> Unbiased<T> {
         let (points, seed, sinkhorn) = (settings.evaluation_points / 2, settings.seed, &settings.sinkhorn);
         let pairs = map(&data.sources, |_, source| {
             let stream = Stream::at(seed, StreamId::UnbiasedEvaluationMeasure { key: source.key });
-            unbiased::pairs(source, stream, points, &|y| data.epsilon(&sinkhorn.epsilon, y))
+            unbiased_slope::pairs(source, stream, points, &|y| data.epsilon(&sinkhorn.epsilon, y))
         });
-        let constants = unbiased::cross_terms(&pairs, solves, sinkhorn)?.iter().map(|c| 0.5 * c).collect();
+        let constants = unbiased_slope::cross_terms(&pairs, solves, sinkhorn)?.iter().map(|c| 0.5 * c).collect();
         Ok(Unbiased { pairs, constants, points, seed })
     }
 }
@@ -90,8 +90,9 @@ impl<T: Real> Evaluator<T> {
             let reference = Reference::new(geodesic, *seed, StreamId::UnbiasedEvaluationReference, *points);
             let mut times: Vec<f64> = times.iter().map(|&t| interval.clip(t).0).collect();
             for step in 0.. {
-                let each: Vec<_> = pairs.iter().map(|y| unbiased::borrowed(y)).zip(times.iter().copied()).collect();
-                let found = unbiased::slopes(&reference, &each, &mut *self.solves, &self.sinkhorn)?;
+                let each: Vec<_> =
+                    pairs.iter().map(|y| unbiased_slope::borrowed(y)).zip(times.iter().copied()).collect();
+                let found = unbiased_slope::slopes(&reference, &each, &mut *self.solves, &self.sinkhorn)?;
                 if step == MAJORISATION_STEPS {
                     let gap = |t, y: &ProjectionTarget<T>| track.gap(t, &y.mean).map(|g| g * g).sum::<f64>();
                     let each = found.iter().zip(&times).zip(&self.targets).zip(constants).zip(&self.weights);

@@ -10,3 +10,4 @@ pub(crate) mod time_errors;
 pub(crate) mod time_search;
 pub(crate) mod track;
 pub(crate) mod unbiased;
+pub(crate) mod unbiased_slope;
