@@ -145,7 +145,7 @@ def main():
     if args.check or args.counts or args.report:
         # Compiled for the architecture itself; what a driver makes of the PTX differs a little.
         built = {a: compile(library, a, ["--ptxas-options=-v"]) for a in REAL}
-        counts = sass.table({a: built[a][2] for a in sass.ARCHITECTURES})
+        counts, wrong = sass.table({a: built[a][2] for a in sass.ARCHITECTURES})
     if args.check:
         if not PTX.exists() or PTX.read_text() != canonical(compile(library, VIRTUAL)[0]):
             wrong.append("kernels/wgpca.ptx is not what kernels/*.cu give: run kernels/build.py and commit it")

@@ -51,12 +51,14 @@ static __device__ __forceinline__ void group_sync(Group& g) {
             // Blocks of an emulated cooperative launch are threads of the operating system; a block that failed never arrives.
             const time_t since = time(nullptr);
 #endif
-            while ((seen = load_acquire(g.counter)) % RAISED < g.arrivals) {
+            while ((seen = load_relaxed(g.counter)) % RAISED < g.arrivals) {
 #if !defined(__CUDACC__)
                 sched_yield();
                 if (time(nullptr) - since > 60) emulator::fail("group_sync: not all blocks arrived");
 #endif
             }
+            // Every arrival is an addition, so a read after the last one synchronises with all of them.
+            load_acquire(g.counter);
             if (FLAGS) {
                 g.flag = seen / RAISED != g.raised;
                 g.raised = seen / RAISED;

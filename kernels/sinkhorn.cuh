@@ -27,7 +27,7 @@ LAYOUT(SinkhornShape, n, m, tolerance, d, pairs, selves, cross_groups, cross_blo
 
 // A cloud in scaled coordinates: (x − ȳ) / √(ε ln 2).
 struct SinkhornCloud {
-    float *axes, *weights, *log_weights;
+    Global<float> axes, weights, log_weights;
     uint64_t n;
 };
 

@@ -117,10 +117,11 @@ static inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mas
 // ---- Functions that kernels/compat.cuh implements in PTX
 
 static inline void add_release(uint64_t* place, uint64_t value) { __atomic_fetch_add(place, value, __ATOMIC_RELEASE); }
-static inline uint64_t load_acquire(const uint64_t* place) {
+static inline uint64_t load_relaxed(const uint64_t* place) {
     emulator::delay();
-    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(place, __ATOMIC_RELAXED);
 }
+static inline uint64_t load_acquire(const uint64_t* place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
 static inline float exp2_flushed(float x) {
     const float y = exp2f(x);
     return y < FLT_MIN ? 0.0f : y;
