@@ -141,13 +141,15 @@ def main():
     parser.add_argument("--report", action="store_true", help="print what each kernel needs")
     args = parser.parse_args()
     library = nvrtc()
+    # First, because NVRTC numbers the calls of all its programs consecutively.
+    ptx = canonical(compile(library, VIRTUAL)[0])
     wrong, built = [], {}
     if args.check or args.counts or args.report:
         # Compiled for the architecture itself; what a driver makes of the PTX differs a little.
         built = {a: compile(library, a, ["--ptxas-options=-v"]) for a in REAL}
         counts, wrong = sass.table({a: built[a][2] for a in sass.ARCHITECTURES})
     if args.check:
-        if not PTX.exists() or PTX.read_text() != canonical(compile(library, VIRTUAL)[0]):
+        if not PTX.exists() or PTX.read_text() != ptx:
             wrong.append("kernels/wgpca.ptx is not what kernels/*.cu give: run kernels/build.py and commit it")
         if not COUNTS.exists() or COUNTS.read_text() != counts:
             wrong.append("kernels/counts.txt differs: run kernels/build.py --counts, and commit it if that was meant")
@@ -158,7 +160,6 @@ def main():
     if args.report:
         print(counts, end="")
     if not built:
-        ptx = canonical(compile(library, VIRTUAL)[0])
         PTX.write_text(ptx)
         print(f"{PTX.name}: {ptx.count('.entry ')} kernels, {len(ptx)} bytes")
     for line in wrong:

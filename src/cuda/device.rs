@@ -41,6 +41,8 @@ pub struct CudaDevice {
     label: Arc<str>,
     /// Largest shared memory per block, in bytes.
     shared: u32,
+    /// Largest number of blocks of a launch whose blocks wait for each other.
+    most_blocks: u32,
     pub(crate) stream: Arc<CudaStream>,
     module: Arc<CudaModule>,
     kernels: Arc<Mutex<HashMap<String, Arc<Kernel>>>>,
@@ -101,6 +103,7 @@ impl CudaDevice {
         let device = CudaDevice {
             gpu: Arc::new(gpu),
             shared: u32::try_from(shared).unwrap_or(0),
+            most_blocks: u32::MAX,
             stream,
             module,
             kernels: Arc::default(),
@@ -121,6 +124,19 @@ impl CudaDevice {
         let (compiled, log) = compile(self.stream.context(), PTX);
         compiled.map_err(|e| self.failed("the kernels cannot be compiled", e))?;
         Ok(log.unwrap_or_default())
+    }
+
+    /// The same device, on which at most this number of blocks wait for each other in a launch, but at least two. Results have
+    /// the same bits. For sanitizers, which are slow with many blocks, and for tests of this property.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn limit_blocks(&self, most: u32) -> Self {
+        CudaDevice { most_blocks: most.max(2), ..self.clone() }
+    }
+
+    /// The limit of [`CudaDevice::limit_blocks`].
+    pub(crate) fn most_blocks(&self) -> u32 {
+        self.most_blocks
     }
 
     /// The same device with a new stream, in which operations run in order. Buffers belong to the stream that allocated them.

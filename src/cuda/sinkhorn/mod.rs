@@ -155,7 +155,7 @@ impl Solver {
             most,
             tolerance: settings.tolerance,
             max_iterations: u32::try_from(settings.max_iterations).unwrap_or(u32::MAX),
-            resident,
+            resident: resident.min(device.most_blocks()),
             most_parts,
             work: device.zeros(most.work().ok_or_else(too_large)?)?,
             spread: device.zeros(pairs)?,
