@@ -45,6 +45,15 @@ static __device__ __forceinline__ uint64_t load_acquire(const uint64_t* place) {
     asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(__cvta_generic_to_global(place)) : "memory");
     return value;
 }
+// Writes a value unless another thread of this GPU has written before it, and returns what was there: the first gets 0. On memory
+// of the host too.
+static __device__ __forceinline__ uint64_t claim(uint64_t* place, uint64_t value) { return atomicCAS(place, 0ull, value); }
+// Nanoseconds of a clock that all multiprocessors share.
+static __device__ __forceinline__ uint64_t global_timer() {
+    uint64_t now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+}
 // Barrier of all blocks of a cooperative launch. The host sets the counter to zero once. Every block except block 0 adds 1, and
 // block 0 adds the rest of 2^31, so that the top bit flips when all have arrived, for any number of barriers.
 static __device__ __forceinline__ void grid_sync(unsigned* counter, unsigned blocks) {

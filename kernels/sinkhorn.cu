@@ -161,6 +161,7 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
         }
     }
     for (;;) {
+        if (threadIdx.x == 0) group.iteration = now.iterations;
         rows(c, s.d, now.kappa, group, shared.room);
         group_sync(group);
         columns(c, s.d, now.kappa, group, shared);
@@ -235,6 +236,7 @@ static __device__ void solve_self(const SinkhornShape& s, float* work, double* s
     unsigned turn = 0, iterations = 0, status;
     double error;
     for (;; turn ^= 1) {
+        if (threadIdx.x == 0) group.iteration = iterations;
         for (unsigned part = group.rank; part < cut.count; part += group.blocks) {
             double sum = 0.0;
             const uint64_t end = earlier((part + 1) * cut.rows, n);
@@ -282,8 +284,9 @@ struct SinkhornSolveArgs {
     double* numbers;
     uint32_t* marks;
     float *potentials, *means;
+    uint64_t* stall;
 };
-LAYOUT(SinkhornSolveArgs, shape, epsilon, spread, work, sums, counters, numbers, marks, potentials, means)
+LAYOUT(SinkhornSolveArgs, shape, epsilon, spread, work, sums, counters, numbers, marks, potentials, means, stall)
 
 // Blocks are assigned to groups, groups to problems in turn. `counters` has one counter per group; sinkhorn_clouds has set them
 // to 0.
@@ -303,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(SINKHORN_THREADS, 2)
     const unsigned index = place / blocks;
     if (threadIdx.x == 0) {
         const unsigned number = cross ? index : s.cross_groups + index;
-        group_begin(shared.group, counters + static_cast<uint64_t>(number) * COUNTER_STRIDE, place % blocks, blocks);
+        group_begin(shared.group, counters, number, place % blocks, blocks, args.stall, s.patience);
     }
     __syncthreads();
     if (cross) {

@@ -5,6 +5,7 @@ use super::jit::compile;
 use super::kernel::Kernel;
 use super::memory_pool::keep_memory;
 use super::ptx::{PTX, all_sizes, arguments};
+use super::stall::StallReport;
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaModule, CudaStream, DriverError, result, sys};
@@ -41,6 +42,7 @@ pub struct CudaDevice {
     label: Arc<str>,
     /// Largest shared memory per block, in bytes.
     shared: u32,
+    pub(crate) stall: Arc<StallReport>,
     /// Largest number of blocks of a launch whose blocks wait for each other.
     most_blocks: u32,
     pub(crate) stream: Arc<CudaStream>,
@@ -97,12 +99,14 @@ impl CudaDevice {
             failed(&format!("the kernels cannot be loaded{}", log.map_or(String::new(), |log| format!(" ({log})"))), e)
         })?;
         keep_memory(&context);
+        let stall = StallReport::new(&context).map_err(|e| failed("memory for reports cannot be allocated", e))?;
         let shared = context
             .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
             .map_err(|e| failed("its shared memory cannot be queried", e))?;
         let device = CudaDevice {
             gpu: Arc::new(gpu),
             shared: u32::try_from(shared).unwrap_or(0),
+            stall: Arc::new(stall),
             most_blocks: u32::MAX,
             stream,
             module,
@@ -204,7 +208,7 @@ impl CudaDevice {
     }
 
     pub(crate) fn failed(&self, doing: &str, e: DriverError) -> Error {
-        failure::in_use(&self.label, doing, e)
+        failure::in_use(&self.label, doing, self.stall.text().as_deref(), e)
     }
 
     pub(crate) fn error(&self, problem: impl Into<String>) -> Error {
