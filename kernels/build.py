@@ -2,9 +2,10 @@
 """Compiles the kernels with NVRTC, without a GPU and without a CUDA toolkit.
 
     python3 kernels/build.py            writes kernels/wgpca.ptx, which the crate embeds
-    python3 kernels/build.py --check    compiles anew, compares with the file, and checks what each kernel needs
+    python3 kernels/build.py --counts   writes kernels/counts.txt, the instructions of the inner loops
+    python3 kernels/build.py --check    compiles anew, compares with both files, and checks what each kernel needs
                                         on sm_70, sm_80 and sm_90 against kernels/limits.txt
-    python3 kernels/build.py --report   prints what each kernel needs
+    python3 kernels/build.py --report   prints what each kernel needs, and the instructions of the inner loops
 
 NVRTC is pinned: its PTX (8.0, for compute_70) loads on every driver of CUDA 12.0 and later and on every GPU since
 Volta, and it gives the same text on every machine. Where the wheel is not installed, it is fetched into the user's
@@ -13,17 +14,15 @@ cache.
 
 import argparse
 import ctypes
-import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
-import venv
-from importlib.metadata import distributions
 from pathlib import Path
 
-WHEEL, WHEEL_VERSION = "nvidia-cuda-nvrtc-cu12", "12.0.140"
+sys.dont_write_bytecode = True
+import sass
+from wheels import file_of
+
+NVRTC = ("nvidia-cuda-nvrtc-cu12", "12.0.140", "libnvrtc.so")
 VERSION = (12, 0)
 VIRTUAL = "compute_70"
 REAL = ["sm_70", "sm_80", "sm_90"]
@@ -32,39 +31,12 @@ HERE = Path(__file__).resolve().parent
 SOURCE = "wgpca.cu"
 PTX = HERE / "wgpca.ptx"
 LIMITS = HERE / "limits.txt"
-
-
-def installed(*where):
-    """Path of the pinned NVRTC, here or in these directories, or None."""
-    for found in distributions(name=WHEEL, **({"path": [str(w) for w in where]} if where else {})):
-        if found.version == WHEEL_VERSION:
-            return next(str(found.locate_file(f)) for f in found.files if f.name.startswith("libnvrtc.so"))
-    return None
-
-
-def fetch(into):
-    """Installs the wheel into a directory, with this interpreter's pip or, where it has none, a new environment's."""
-    with tempfile.TemporaryDirectory() as room:
-        python = sys.executable
-        if subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode != 0:
-            venv.create(f"{room}/venv", with_pip=True)
-            python = f"{room}/venv/bin/python"
-        arguments = ["--quiet", "--no-deps", "--target", f"{room}/wheel", f"{WHEEL}=={WHEEL_VERSION}"]
-        subprocess.run([python, "-m", "pip", "install", *arguments], check=True)
-        into.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(into, ignore_errors=True)
-        shutil.move(f"{room}/wheel", into)
+COUNTS = HERE / "counts.txt"
 
 
 def nvrtc():
     """The pinned NVRTC, fetched if need be."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wgpca" / f"nvrtc-{WHEEL_VERSION}"
-    path = installed() or installed(cache)
-    if path is None:
-        print(f"fetching {WHEEL} {WHEEL_VERSION}", file=sys.stderr)
-        fetch(cache)
-        path = installed(cache)
-    library = ctypes.CDLL(path)
+    library = ctypes.CDLL(str(file_of(*NVRTC)))
     major, minor = ctypes.c_int(), ctypes.c_int()
     library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     if (major.value, minor.value) != VERSION:
@@ -73,7 +45,8 @@ def nvrtc():
 
 
 def compile(library, architecture, extra=()):
-    """PTX and log of all kernels. Sources and headers are handed over as text: no path enters the result."""
+    """PTX, log and, for a real architecture, machine code of all kernels. Sources and headers are handed over as text: no
+    path enters the result."""
     names = sorted(p.name for p in HERE.iterdir() if p.suffix in (".cu", ".cuh") and p.name != SOURCE)
     headers = (ctypes.c_char_p * len(names))(*((HERE / n).read_bytes() for n in names))
     program = ctypes.c_void_p()
@@ -90,20 +63,21 @@ def compile(library, architecture, extra=()):
     status = library.nvrtcCompileProgram(
         program, len(options), (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
     )
-    log = text(library, program, "ProgramLog")
+    log = image(library, program, "ProgramLog").rstrip(b"\0").decode()
     if status != 0:
         sys.exit(f"{architecture}: the kernels do not compile\n{log}")
-    ptx = text(library, program, "PTX")
+    ptx = image(library, program, "PTX").rstrip(b"\0").decode()
+    cubin = image(library, program, "CUBIN") if architecture.startswith("sm_") else None
     library.nvrtcDestroyProgram(ctypes.byref(program))
-    return ptx, log
+    return ptx, log, cubin
 
 
-def text(library, program, what):
+def image(library, program, what):
     size = ctypes.c_size_t()
     getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
     buffer = ctypes.create_string_buffer(size.value)
     getattr(library, f"nvrtcGet{what}")(program, buffer)
-    return buffer.value.decode()
+    return buffer.raw
 
 
 def canonical(ptx):
@@ -142,12 +116,10 @@ def limits():
     return table
 
 
-def over(library, report):
+def over(built, report):
     """What is wrong: kernels that need more than they may, and limits of kernels that are no more."""
     table, wrong, seen = limits(), [], set()
-    for architecture in REAL:
-        # Compiled for the architecture itself; what a driver makes of the PTX differs a little.
-        _, log = compile(library, architecture, ["--ptxas-options=-v"])
+    for architecture, (_, log, _) in built.items():
         wrong += [f"{architecture}: {line.strip()}" for line in log.splitlines() if "warning" in line]
         for kernel, (registers, spilled, stack, shared) in sorted(needs(log).items()):
             seen.add(kernel)
@@ -164,26 +136,38 @@ def over(library, report):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare with the file, and needs with limits")
+    parser.add_argument("--check", action="store_true", help="compare with the files, and needs with limits")
+    parser.add_argument("--counts", action="store_true", help="write the counts of instructions")
     parser.add_argument("--report", action="store_true", help="print what each kernel needs")
     args = parser.parse_args()
     library = nvrtc()
+    # First, because NVRTC numbers the calls of all its programs consecutively.
     ptx = canonical(compile(library, VIRTUAL)[0])
-    wrong = []
+    wrong, built = [], {}
+    if args.check or args.counts or args.report:
+        # Compiled for the architecture itself; what a driver makes of the PTX differs a little.
+        built = {a: compile(library, a, ["--ptxas-options=-v"]) for a in REAL}
+        counts, wrong = sass.table({a: built[a][2] for a in sass.ARCHITECTURES})
     if args.check:
         if not PTX.exists() or PTX.read_text() != ptx:
             wrong.append("kernels/wgpca.ptx is not what kernels/*.cu give: run kernels/build.py and commit it")
-    elif not args.report:
+        if not COUNTS.exists() or COUNTS.read_text() != counts:
+            wrong.append("kernels/counts.txt differs: run kernels/build.py --counts, and commit it if that was meant")
+    if args.counts:
+        COUNTS.write_text(counts)
+    if args.check or args.report:
+        wrong += over(built, args.report)
+    if args.report:
+        print(counts, end="")
+    if not built:
         PTX.write_text(ptx)
         print(f"{PTX.name}: {ptx.count('.entry ')} kernels, {len(ptx)} bytes")
-    if args.check or args.report:
-        wrong += over(library, args.report)
     for line in wrong:
         print(line, file=sys.stderr)
     if wrong:
         sys.exit(1)
     if args.check:
-        print(f"{PTX.name} is up to date, and no kernel needs more than it may")
+        print(f"{PTX.name} and {COUNTS.name} are up to date, and no kernel needs more than it may")
 
 
 if __name__ == "__main__":

@@ -29,15 +29,30 @@ static __device__ __forceinline__ double reciprocal(double x) {
     y = fma(y, fma(-x, y, 1.0), y);
     return fma(y, fma(-x, y, 1.0), y);
 }
-// add_release: an atomic addition after everything that the thread has read or written. load_acquire: a read before everything
-// that follows. For barriers; __threadfence is sequentially consistent and costs more.
+// For barriers, on global memory; __threadfence is sequentially consistent and costs more. add_release: an atomic addition after
+// everything that the thread has read or written. load_relaxed: a read that orders nothing. load_acquire: a read before everything
+// that follows; it invalidates L1.
 static __device__ __forceinline__ void add_release(uint64_t* place, uint64_t value) {
-    asm volatile("red.release.gpu.add.u64 [%0], %1;" ::"l"(place), "l"(value) : "memory");
+    asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(place)), "l"(value) : "memory");
+}
+static __device__ __forceinline__ uint64_t load_relaxed(const uint64_t* place) {
+    uint64_t value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(__cvta_generic_to_global(place)) : "memory");
+    return value;
 }
 static __device__ __forceinline__ uint64_t load_acquire(const uint64_t* place) {
     uint64_t value;
-    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(value) : "l"(place) : "memory");
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(__cvta_generic_to_global(place)) : "memory");
     return value;
+}
+// Writes a value unless another thread of this GPU has written before it, and returns what was there: the first gets 0. On memory
+// of the host too.
+static __device__ __forceinline__ uint64_t claim(uint64_t* place, uint64_t value) { return atomicCAS(place, 0ull, value); }
+// Nanoseconds of a clock that all multiprocessors share.
+static __device__ __forceinline__ uint64_t global_timer() {
+    uint64_t now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
 }
 // Barrier of all blocks of a cooperative launch. The host sets the counter to zero once. Every block except block 0 adds 1, and
 // block 0 adds the rest of 2^31, so that the top bit flips when all have arrived, for any number of barriers.

@@ -8,8 +8,8 @@
 // A problem (x, y) and its vectors, in global memory.
 struct Cross {
     SinkhornCloud x, y;
-    float *f, *delta, *row_scaling, *g, *before, *beta, *column_scaling, *r, *accepted, *accepted_r, *points, *residuals;
-    double *column_parts, *row_parts;
+    Global<float> f, delta, row_scaling, g, before, beta, column_scaling, r, accepted, accepted_r, points, residuals;
+    Global<double> column_parts, row_parts;
     Parts rows, columns;
 };
 
@@ -54,8 +54,8 @@ static __device__ __forceinline__ Cross cross_of(const SinkhornShape& s, float* 
 // Potentials of the rows (side 0) or the columns (side 1) that are exact for the other side at β = 0; absorbed at once.
 static __noinline__ __device__ void relax(const Cross& c, int side, unsigned d, float kappa, Group& group, float* room) {
     const SinkhornSide x{c.x.axes, c.f, c.x.n}, y{c.y.axes, c.g, c.y.n}, of = side ? y : x, to = side ? x : y;
-    const float* log_weights = side ? c.x.log_weights : c.y.log_weights;
-    float* potential = side ? c.g : c.f;
+    const Global<float> log_weights = side ? c.x.log_weights : c.y.log_weights;
+    const Global<float> potential = side ? c.g : c.f;
     const uint64_t stride = group.blocks * static_cast<uint64_t>(TILE_ROWS), t = threadIdx.x;
     for (uint64_t i = group.rank * static_cast<uint64_t>(TILE_ROWS); i < of.n; i += stride) {
         softmin_tile(of, to, log_weights, d, i, kappa, room);
@@ -153,7 +153,7 @@ static __noinline__ __device__ void add_parts(const Cross& c, SinkhornShared& sh
     constexpr unsigned WARPS = SINKHORN_THREADS / 32, AHEAD = 16;
     const unsigned q = threadIdx.x % 32, warp = threadIdx.x / 32, stride = q < COLUMN_TOTALS ? COLUMN_TOTALS : 1;
     const unsigned count = q < COLUMN_TOTALS ? c.columns.count : q == TOTAL_ROWS ? c.rows.count : 0;
-    const double* from = q < COLUMN_TOTALS ? c.column_parts + q : c.row_parts;
+    const Global<const double> from = q < COLUMN_TOTALS ? &c.column_parts[q] : &c.row_parts[0];
     double sum = 0.0;
     for (unsigned first = warp; first < count; first += AHEAD * WARPS) {
         double v[AHEAD];

@@ -109,7 +109,8 @@ struct SinkhornResult {
 };
 
 // Σ w (p + q) over one side, skipping points without mass; returned to every thread of a block.
-static __noinline__ __device__ double dual_sum(const float* w, const float* p, const float* q, uint64_t n, double* room) {
+static __noinline__ __device__ double dual_sum(Global<const float> w, Global<const float> p, Global<const float> q, uint64_t n,
+                                                double* room) {
     double v = 0.0;
     for (uint64_t i = threadIdx.x; i < n; i += blockDim.x)
         if (w[i] > 0.0f) v += static_cast<double>(w[i]) * (static_cast<double>(p[i]) + q[i]);
@@ -160,6 +161,7 @@ static __device__ void solve_cross(const SinkhornShape& s, float* work, double* 
         }
     }
     for (;;) {
+        if (threadIdx.x == 0) group.iteration = now.iterations;
         rows(c, s.d, now.kappa, group, shared.room);
         group_sync(group);
         columns(c, s.d, now.kappa, group, shared);
@@ -218,9 +220,10 @@ static __device__ void solve_self(const SinkhornShape& s, float* work, double* s
     const uint64_t n = cloud.n;
     const Parts cut = parts_of(s, n);
     float* from = work + s.pairs * (clouds_size(s) + cross_size(s)) + pair * selves_size(s) + (own ? 0 : 6 * s.n);
-    float *none = from, *delta = from + n, *beta[2] = {delta + n, delta + 2 * n}, *scaling[2] = {delta + 3 * n, delta + 4 * n};
-    double* parts[2] = {sums + s.pairs * cross_sums(s) + problem * self_sums(s)};
-    parts[1] = parts[0] + cut.count;
+    float *none = from, *delta = from + n;
+    const Global<float> beta[2] = {delta + n, delta + 2 * n}, scaling[2] = {delta + 3 * n, delta + 4 * n};
+    double* const first_parts = sums + s.pairs * cross_sums(s) + problem * self_sums(s);
+    const Global<double> parts[2] = {first_parts, first_parts + cut.count};
     const uint64_t threads = static_cast<uint64_t>(group.blocks) * blockDim.x, me = group.rank * static_cast<uint64_t>(blockDim.x) + threadIdx.x;
     for (uint64_t i = me; i < n; i += threads) {
         const float start = s.kept && own ? start_at(kept[i], unit) : 0.0f;
@@ -233,6 +236,7 @@ static __device__ void solve_self(const SinkhornShape& s, float* work, double* s
     unsigned turn = 0, iterations = 0, status;
     double error;
     for (;; turn ^= 1) {
+        if (threadIdx.x == 0) group.iteration = iterations;
         for (unsigned part = group.rank; part < cut.count; part += group.blocks) {
             double sum = 0.0;
             const uint64_t end = earlier((part + 1) * cut.rows, n);
@@ -280,8 +284,9 @@ struct SinkhornSolveArgs {
     double* numbers;
     uint32_t* marks;
     float *potentials, *means;
+    uint64_t* stall;
 };
-LAYOUT(SinkhornSolveArgs, shape, epsilon, spread, work, sums, counters, numbers, marks, potentials, means)
+LAYOUT(SinkhornSolveArgs, shape, epsilon, spread, work, sums, counters, numbers, marks, potentials, means, stall)
 
 // Blocks are assigned to groups, groups to problems in turn. `counters` has one counter per group; sinkhorn_clouds has set them
 // to 0.
@@ -301,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(SINKHORN_THREADS, 2)
     const unsigned index = place / blocks;
     if (threadIdx.x == 0) {
         const unsigned number = cross ? index : s.cross_groups + index;
-        group_begin(shared.group, counters + static_cast<uint64_t>(number) * COUNTER_STRIDE, place % blocks, blocks);
+        group_begin(shared.group, counters, number, place % blocks, blocks, args.stall, s.patience);
     }
     __syncthreads();
     if (cross) {

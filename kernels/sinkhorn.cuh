@@ -12,6 +12,8 @@
 struct SinkhornShape {
     uint64_t n, m;
     double tolerance;
+    // Nanoseconds for which a block may wait at a barrier.
+    uint64_t patience;
     // Number of pairs (x, y) of clouds; number of problems (x, x), then (y, y).
     uint32_t d, pairs, selves;
     // Number of groups and blocks per group, for the problems (x, y) and for the others.
@@ -22,12 +24,12 @@ struct SinkhornShape {
     // Whether weights are given; whether to start at the stored potentials.
     uint32_t weighted, kept;
 };
-LAYOUT(SinkhornShape, n, m, tolerance, d, pairs, selves, cross_groups, cross_blocks, self_groups, self_blocks, max_iterations,
+LAYOUT(SinkhornShape, n, m, tolerance, patience, d, pairs, selves, cross_groups, cross_blocks, self_groups, self_blocks, max_iterations,
        most_parts, weighted, kept)
 
 // A cloud in scaled coordinates: (x − ȳ) / √(ε ln 2).
 struct SinkhornCloud {
-    float *axes, *weights, *log_weights;
+    Global<float> axes, weights, log_weights;
     uint64_t n;
 };
 

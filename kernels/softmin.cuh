@@ -9,6 +9,7 @@
 // largest are left out.
 #pragma once
 #include "compat.cuh"
+#include "global.cuh"
 
 #define SINKHORN_THREADS 256
 #define TILE_ROWS 8
@@ -17,8 +18,7 @@
 
 // Scaled points, stored by coordinate (n numbers each), and their potential.
 struct SinkhornSide {
-    const float* axes;
-    const float* potential;
+    Global<const float> axes, potential;
     uint64_t n;
 };
 
@@ -89,8 +89,8 @@ static __device__ __forceinline__ int load_rows(const SinkhornSide& x, uint64_t 
 // Adds columns j, + SINKHORN_THREADS, …, CHUNK of them, to a thread's sums. WHOLE: all of them exist, so that their offsets from
 // the first are known at compile time; otherwise at least the first exists.
 template <int D, bool WHOLE>
-static __device__ __forceinline__ void softmin_chunk(const SinkhornSide& x, const SinkhornSide& y, const float* w, unsigned d,
-                                                     uint64_t first, int last, float kappa, unsigned j,
+static __device__ __forceinline__ void softmin_chunk(const SinkhornSide& x, const SinkhornSide& y, Global<const float> w,
+                                                     unsigned d, uint64_t first, int last, float kappa, unsigned j,
                                                      const float (&f)[TILE_ROWS],
                                                      const float (&place)[D > 0 ? D : 1][TILE_ROWS],
                                                      float (&top)[TILE_ROWS], float (&sum)[TILE_ROWS]) {
@@ -121,7 +121,7 @@ static __device__ __forceinline__ void softmin_chunk(const SinkhornSide& x, cons
 }
 
 template <int D>
-static __device__ __forceinline__ void softmin_in(const SinkhornSide& x, const SinkhornSide& y, const float* w, unsigned d,
+static __device__ __forceinline__ void softmin_in(const SinkhornSide& x, const SinkhornSide& y, Global<const float> w, unsigned d,
                                                    uint64_t first, float kappa, float* room) {
     float f[TILE_ROWS], place[D > 0 ? D : 1][TILE_ROWS], top[TILE_ROWS], sum[TILE_ROWS];
     const int last = load_rows<D>(x, first, f, place);
@@ -171,8 +171,8 @@ static __device__ __forceinline__ void softmin_in(const SinkhornSide& x, const S
 
 // The part of log₂ Σ_j 2^e_ij of each warp, into `room`: shared, two numbers per warp and row. The first warp gets the value from
 // softmin_value and can load data for it in between; the other warps can continue with the next tile.
-static __noinline__ __device__ void softmin_tile(SinkhornSide x, SinkhornSide y, const float* w, unsigned d, uint64_t first,
-                                             float kappa, float* room) {
+static __noinline__ __device__ void softmin_tile(SinkhornSide x, SinkhornSide y, Global<const float> w, unsigned d,
+                                             uint64_t first, float kappa, float* room) {
     switch (d) {
         case 1: return softmin_in<1>(x, y, w, d, first, kappa, room);
         case 2: return softmin_in<2>(x, y, w, d, first, kappa, room);
@@ -223,8 +223,9 @@ static __device__ __forceinline__ float tile_sums(float (&v)[TILE_ROWS], float* 
 }
 
 template <int D>
-static __device__ __forceinline__ void means_in(const SinkhornSide& x, const SinkhornSide& y, const float* w,
-                                                const float* delta, unsigned d, uint64_t first, float* means, float* room) {
+static __device__ __forceinline__ void means_in(const SinkhornSide& x, const SinkhornSide& y, Global<const float> w,
+                                                Global<const float> delta, unsigned d, uint64_t first, Global<float> means,
+                                                float* room) {
     constexpr int AXES = D > 0 ? D : 4, COLUMNS = 2;
     float f[TILE_ROWS], place[D > 0 ? D : 1][TILE_ROWS], shift[TILE_ROWS];
     constexpr unsigned threads = SINKHORN_THREADS;
@@ -275,8 +276,8 @@ static __device__ __forceinline__ void means_in(const SinkhornSide& x, const Sin
 
 // Barycentric means of the rows of a tile, κ = 1, in scaled coordinates, into means (n × d, row-major). `delta` is minus the
 // softmin. In general dimension AXES axes at a time, computing all exponentials again each time, since this runs once per solve.
-static __noinline__ __device__ void mean_tile(SinkhornSide x, SinkhornSide y, const float* w, const float* delta, unsigned d,
-                                          uint64_t first, float* means, float* room) {
+static __noinline__ __device__ void mean_tile(SinkhornSide x, SinkhornSide y, Global<const float> w, Global<const float> delta,
+                                          unsigned d, uint64_t first, Global<float> means, float* room) {
     switch (d) {
         case 1: means_in<1>(x, y, w, delta, d, first, means, room); break;
         case 2: means_in<2>(x, y, w, delta, d, first, means, room); break;

@@ -8,7 +8,7 @@ using namespace driver;
 CONTROL void emulator_configure(int order, unsigned seed, unsigned workers) {
     Driver& d = driver::driver();
     std::lock_guard lock(d.mutex);
-    d.settings = {static_cast<emulator::Order>(order), seed, workers};
+    d.settings = {static_cast<emulator::Order>(order), seed, workers, d.settings.absent};
 }
 
 // Adds a fault to those set before; `kind` is the number of a Fault in lib.rs.
@@ -24,6 +24,7 @@ CONTROL void emulator_inject(int kind, int64_t first, int64_t second) {
         case 4: f.memory = d.used + static_cast<size_t>(first); break;
         case 5: f.launches = first; break;
         case 6: f.calls = first; break;
+        case 8: d.settings.absent = first; break;
         case 7: f.shared = static_cast<unsigned>(first); break;
     }
 }

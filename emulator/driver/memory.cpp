@@ -55,25 +55,30 @@ std::string damage() {
     return {};
 }
 
-static int allocate(uint64_t* place, size_t bytes) {
-    Driver& d = driver();
-    if (bytes == 0) return InvalidValue;
-    if (bytes > d.faults.memory || d.used > d.faults.memory - bytes) return OutOfMemory;
+static int reserve(uint64_t* place, size_t bytes) {
     void* memory = nullptr;
     const size_t whole = fence ? fence + bytes + behind(bytes) : bytes;
     if (posix_memalign(&memory, alignment, whole) != 0) return OutOfMemory;
     memset(memory, filling, whole);
     *place = reinterpret_cast<uint64_t>(memory) + fence;
     pieces[*place] = bytes;
+    return Success;
+}
+
+static int allocate(uint64_t* place, size_t bytes) {
+    Driver& d = driver();
+    if (bytes == 0) return InvalidValue;
+    if (bytes > d.faults.memory || d.used > d.faults.memory - bytes) return OutOfMemory;
+    if (const int code = reserve(place, bytes)) return code;
     d.used += bytes;
     ++d.counts.allocations;
     return Success;
 }
 
-static int release(uint64_t place) {
+static int release(uint64_t place, bool of_device) {
     const auto piece = pieces.find(place);
     if (piece == pieces.end()) return InvalidValue;
-    driver().used -= piece->second;
+    if (of_device) driver().used -= piece->second;
     pieces.erase(piece);
     free(reinterpret_cast<void*>(place - fence));
     return Success;
@@ -97,12 +102,32 @@ ENTRY cuMemAllocAsync(uint64_t* place, size_t bytes, Stream*) {
 // Memory is freed even after a failed kernel, so that the emulator's tests can continue.
 ENTRY cuMemFree_v2(uint64_t place) {
     READY(outside_capture());
-    return release(place);
+    return release(place, true);
 }
 
 ENTRY cuMemFreeAsync(uint64_t place, Stream*) {
     READY(outside_capture());
-    return release(place);
+    return release(place, true);
+}
+
+// Memory of the host that kernels can write: the same as that of the device here.
+ENTRY cuMemHostAlloc(void** place, size_t bytes, unsigned) {
+    READY(ready_outside_capture());
+    uint64_t address = 0;
+    const int code = reserve(&address, bytes);
+    *place = reinterpret_cast<void*>(address);
+    return code;
+}
+
+ENTRY cuMemHostGetDevicePointer_v2(uint64_t* address, void* place, unsigned) {
+    READY(ready());
+    *address = reinterpret_cast<uint64_t>(place);
+    return inside(*address, 1) ? Success : InvalidValue;
+}
+
+ENTRY cuMemFreeHost(void* place) {
+    READY(outside_capture());
+    return release(reinterpret_cast<uint64_t>(place), false);
 }
 
 ENTRY cuMemGetInfo_v2(size_t* free, size_t* total) {

@@ -41,8 +41,11 @@ Runner::~Runner() {
     if (stacks_) munmap(stacks_, stacks_bytes_);
 }
 
-void Runner::begin(const Launch& launch, const Settings& settings, GridBarrier* barrier, unsigned number) {
+void Runner::begin(const Launch& launch, const Settings& settings, GridBarrier* barrier, unsigned number,
+                   const std::atomic<bool>* stop) {
     launch_ = &launch;
+    stop_ = stop;
+    absent_ = settings.absent;
     barrier_ = barrier;
     order_ = settings.order;
     random_ = (settings.seed * 2654435761u + 12345u + number * 7919u) | 1u;
@@ -221,9 +224,22 @@ void Runner::fail(const char* what) {
     __builtin_unreachable();
 }
 
+void Runner::arrive() {
+    const dim3 &b = here.block_index, &grid = launch_->grid;
+    while (launch_->cooperative && b.x + grid.x * (b.y + grid.y * int64_t{b.z}) == absent_) poll();
+}
+
 // In random order, a block is sometimes late, by more time than others need for a phase.
-void Runner::delay() {
+void Runner::poll() {
+    if (*stop_) fail("another block failed");
+    std::this_thread::yield();
     if (order_ == Order::Random && (random() & 7) == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));
+}
+
+// Blocks take longer here than on a GPU, and so do waits for them, unless one is known never to arrive.
+uint64_t Runner::clock() const {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(std::chrono::nanoseconds(now).count()) / (absent_ < 0 ? 60 : 1);
 }
 
 unsigned Runner::random() {
@@ -241,7 +257,9 @@ void block_barrier() { here.runner->at_block(); }
 void warp_barrier(unsigned mask, Collective collective) { here.runner->at_warp(mask, collective); }
 void grid_barrier(unsigned blocks) { here.runner->at_grid(blocks); }
 void fail(const char* what) { here.runner->fail(what); }
-void delay() { here.runner->delay(); }
+void arrive() { here.runner->arrive(); }
+void poll() { here.runner->poll(); }
+uint64_t clock() { return here.runner->clock(); }
 unsigned lane() { return here.thread->lane; }
 
 uint64_t* exchange(unsigned mask, uint64_t value, Collective collective) {

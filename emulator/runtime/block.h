@@ -1,5 +1,6 @@
 // One block: its threads as fibers, its barriers and warp collectives, the order in which threads run.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,7 @@ struct Settings {
     Order order = Order::Forward;
     unsigned seed = 1;
     unsigned workers = 0;  // CPU threads that run blocks; 0: all
+    int64_t absent = -1;   // block of cooperative launches that never arrives at a barrier of the kernel's own; -1: none
 };
 
 struct Launch {
@@ -69,7 +71,9 @@ class GridBarrier {
 class Runner {
   public:
     ~Runner();
-    void begin(const Launch& launch, const Settings& settings, GridBarrier* barrier, unsigned number);
+    // `stop` becomes true when a block has failed.
+    void begin(const Launch& launch, const Settings& settings, GridBarrier* barrier, unsigned number,
+               const std::atomic<bool>* stop);
     // Returns an empty text, or what went wrong.
     std::string run(unsigned block);
 
@@ -78,7 +82,9 @@ class Runner {
     void at_warp(unsigned mask, Collective collective);
     void at_grid(unsigned blocks);
     [[noreturn]] void fail(const char* what);
-    void delay();
+    void arrive();
+    void poll();
+    uint64_t clock() const;
     const Launch& launch() const { return *launch_; }
 
   private:
@@ -94,6 +100,8 @@ class Runner {
 
     const Launch* launch_ = nullptr;
     GridBarrier* barrier_ = nullptr;
+    const std::atomic<bool>* stop_ = nullptr;
+    int64_t absent_ = -1;
     Order order_ = Order::Forward;
     std::vector<Thread> threads_;
     std::vector<Warp> warps_;

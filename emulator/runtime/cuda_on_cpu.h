@@ -66,6 +66,8 @@ static inline void __syncthreads() { emulator::block_barrier(); }
 static inline void __syncwarp(unsigned mask = ~0u) { emulator::warp_barrier(mask, emulator::Collective::Sync); }
 static inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 static inline void __threadfence_block() { __threadfence(); }
+static inline void __threadfence_system() { __threadfence(); }
+[[noreturn]] static inline void __trap() { emulator::fail("trap"); }
 static inline void grid_sync(unsigned* counter, unsigned blocks) {
     // Read as on a GPU, so that an invalid counter address is detected.
     const unsigned before = *static_cast<volatile unsigned*>(counter);
@@ -116,11 +118,21 @@ static inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mas
 
 // ---- Functions that kernels/compat.cuh implements in PTX
 
-static inline void add_release(uint64_t* place, uint64_t value) { __atomic_fetch_add(place, value, __ATOMIC_RELEASE); }
-static inline uint64_t load_acquire(const uint64_t* place) {
-    emulator::delay();
-    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+static inline void add_release(uint64_t* place, uint64_t value) {
+    emulator::arrive();
+    __atomic_fetch_add(place, value, __ATOMIC_RELEASE);
 }
+static inline uint64_t load_relaxed(const uint64_t* place) {
+    emulator::poll();
+    return __atomic_load_n(place, __ATOMIC_RELAXED);
+}
+static inline uint64_t load_acquire(const uint64_t* place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
+static inline uint64_t claim(uint64_t* place, uint64_t value) {
+    uint64_t old = 0;
+    __atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return old;
+}
+static inline uint64_t global_timer() { return emulator::clock(); }
 static inline float exp2_flushed(float x) {
     const float y = exp2f(x);
     return y < FLT_MIN ? 0.0f : y;

@@ -40,8 +40,12 @@ void block_barrier();
 void warp_barrier(unsigned mask, Collective collective);
 void grid_barrier(unsigned blocks);
 [[noreturn]] void fail(const char* what);
-// Called when a block polls memory; in random order, delays the block.
-void delay();
+// Called when a block arrives at a barrier that a kernel implements itself; the absent block stays there.
+void arrive();
+// Called when a block polls memory: lets others run and, in random order, delays the block. Fails if another block has failed.
+void poll();
+// Nanoseconds of the device's clock.
+uint64_t clock();
 // The lane of the running thread, and the 32 values that its warp exchanges next.
 unsigned lane();
 uint64_t* exchange(unsigned mask, uint64_t value, Collective collective);

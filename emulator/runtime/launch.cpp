@@ -37,13 +37,16 @@ std::string run(const Launch& launch, const Settings& settings) {
 
     auto work = [&](unsigned number) {
         std::unique_ptr<Runner> runner = take();
-        runner->begin(launch, settings, launch.cooperative ? &barrier : nullptr, number);
+        runner->begin(launch, settings, launch.cooperative ? &barrier : nullptr, number, &stop);
         for (unsigned k; !stop && (k = next++) < blocks;) {
             std::string failed = runner->run(settings.order == Order::Reverse ? blocks - 1 - k : k);
             if (!failed.empty()) {
+                {
+                    std::lock_guard lock(error_mutex);
+                    if (error.empty()) error = std::move(failed);
+                }
+                // Called after the error is stored, as below.
                 stop = true;
-                std::lock_guard lock(error_mutex);
-                if (error.empty()) error = std::move(failed);
             }
             // Called after the error is stored, because waiting blocks fail as a consequence.
             barrier.gone();

@@ -85,6 +85,9 @@ pub enum Fault {
     Launch(u64),
     /// This number of calls succeed from now on; then the device is lost.
     Lost(u64),
+    /// This block of cooperative launches never arrives at a barrier that a kernel implements itself. A block that waits for it
+    /// gives up after the time that the kernel has; without this fault, after sixty times as long.
+    Absent(u32),
 }
 
 /// Counts of operations since the session began.
@@ -171,6 +174,7 @@ impl Session {
             Fault::OutOfMemory(bytes) => (4, number(bytes), 0),
             Fault::Launch(after) => (5, number(after), 0),
             Fault::Lost(after) => (6, number(after), 0),
+            Fault::Absent(block) => (8, block.into(), 0),
         };
         control!(b"emulator_inject", fn(c_int, i64, i64), kind, first, second);
     }

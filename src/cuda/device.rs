@@ -5,6 +5,7 @@ use super::jit::compile;
 use super::kernel::Kernel;
 use super::memory_pool::keep_memory;
 use super::ptx::{PTX, all_sizes, arguments};
+use super::stall::StallReport;
 use crate::error::{Error, Result};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, CudaModule, CudaStream, DriverError, result, sys};
@@ -41,6 +42,9 @@ pub struct CudaDevice {
     label: Arc<str>,
     /// Largest shared memory per block, in bytes.
     shared: u32,
+    pub(crate) stall: Arc<StallReport>,
+    /// Largest number of blocks of a launch whose blocks wait for each other.
+    most_blocks: u32,
     pub(crate) stream: Arc<CudaStream>,
     module: Arc<CudaModule>,
     kernels: Arc<Mutex<HashMap<String, Arc<Kernel>>>>,
@@ -95,12 +99,15 @@ impl CudaDevice {
             failed(&format!("the kernels cannot be loaded{}", log.map_or(String::new(), |log| format!(" ({log})"))), e)
         })?;
         keep_memory(&context);
+        let stall = StallReport::new(&context).map_err(|e| failed("memory for reports cannot be allocated", e))?;
         let shared = context
             .attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
             .map_err(|e| failed("its shared memory cannot be queried", e))?;
         let device = CudaDevice {
             gpu: Arc::new(gpu),
             shared: u32::try_from(shared).unwrap_or(0),
+            stall: Arc::new(stall),
+            most_blocks: u32::MAX,
             stream,
             module,
             kernels: Arc::default(),
@@ -121,6 +128,19 @@ impl CudaDevice {
         let (compiled, log) = compile(self.stream.context(), PTX);
         compiled.map_err(|e| self.failed("the kernels cannot be compiled", e))?;
         Ok(log.unwrap_or_default())
+    }
+
+    /// The same device, on which at most this number of blocks wait for each other in a launch, but at least two. Results have
+    /// the same bits. For sanitizers, which are slow with many blocks, and for tests of this property.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn limit_blocks(&self, most: u32) -> Self {
+        CudaDevice { most_blocks: most.max(2), ..self.clone() }
+    }
+
+    /// The limit of [`CudaDevice::limit_blocks`].
+    pub(crate) fn most_blocks(&self) -> u32 {
+        self.most_blocks
     }
 
     /// The same device with a new stream, in which operations run in order. Buffers belong to the stream that allocated them.
@@ -188,7 +208,7 @@ impl CudaDevice {
     }
 
     pub(crate) fn failed(&self, doing: &str, e: DriverError) -> Error {
-        failure::in_use(&self.label, doing, e)
+        failure::in_use(&self.label, doing, self.stall.text().as_deref(), e)
     }
 
     pub(crate) fn error(&self, problem: impl Into<String>) -> Error {

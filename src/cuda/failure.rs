@@ -9,9 +9,11 @@ pub(super) const OLDEST_DRIVER: i32 = 12_000;
 /// The oldest GPU that runs the kernels: Volta.
 pub(super) const OLDEST_CAPABILITY: (i32, i32) = (7, 0);
 
-/// An error of a device in use.
-pub(super) fn in_use(device: &str, doing: &str, e: DriverError) -> Error {
-    Error::device(device, format!("{doing}: {} ({})", fatal(e.0).unwrap_or_else(|| meaning(e.0)), text(e)))
+/// An error of a device in use, with what a launch that stopped itself has reported.
+pub(super) fn in_use(device: &str, doing: &str, stall: Option<&str>, e: DriverError) -> Error {
+    let said = fatal(e.0).unwrap_or_else(|| meaning(e.0));
+    let told = stall.map_or(String::new(), |stall| format!("{stall}; "));
+    Error::device(device, format!("{doing}: {said} ({told}{})", text(e)))
 }
 
 /// An error while looking for or opening a device, before any computation on it.

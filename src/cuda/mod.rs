@@ -19,6 +19,7 @@ mod memory_pool;
 mod networks;
 mod ptx;
 mod sinkhorn;
+mod stall;
 mod terms;
 #[cfg(test)]
 mod tests;

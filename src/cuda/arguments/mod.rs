@@ -19,6 +19,13 @@ pub(crate) struct DevicePtrMut<'a, T> {
     buffer: PhantomData<&'a mut [T]>,
 }
 
+impl<T> DevicePtrMut<'_, T> {
+    /// An address that is valid as long as the lifetime.
+    pub(super) fn at(address: u64) -> Self {
+        DevicePtrMut { address, buffer: PhantomData }
+    }
+}
+
 // SAFETY: a device address, 8 bytes as in the device code.
 unsafe impl<T> DeviceRepr for DevicePtr<'_, T> {}
 // SAFETY: a device address, 8 bytes as in the device code.

@@ -9,6 +9,7 @@ kernel_args! {
         n: u64,
         m: u64,
         tolerance: f64,
+        patience: u64,
         d: u32,
         pairs: u32,
         selves: u32,
@@ -48,6 +49,7 @@ kernel_args! {
         marks: DevicePtrMut<'a, u32>,
         potentials: DevicePtrMut<'a, f32>,
         means: DevicePtrMut<'a, f32>,
+        stall: DevicePtrMut<'a, u64>,
     }
 
     /// The gradient by x.

@@ -19,7 +19,7 @@ use crate::ot::{Report, Sinkhorn};
 use crate::status::Status;
 use arguments::{SinkhornCloudsArgs, SinkhornGradientArgs, SinkhornShape, SinkhornSolveArgs};
 use cudarc::driver::{CudaView, CudaViewMut};
-use schedule::{BlockSchedule, deal_own, most_parts, schedule, sums};
+use schedule::{BlockSchedule, deal_own, most_parts, patience, schedule, sums};
 
 /// These constants equal those in `kernels/softmin.cuh`, `kernels/sinkhorn.cuh`, `kernels/mixing.cuh` and `kernels/group.cuh`.
 const THREADS: u32 = 256;
@@ -155,7 +155,7 @@ impl Solver {
             most,
             tolerance: settings.tolerance,
             max_iterations: u32::try_from(settings.max_iterations).unwrap_or(u32::MAX),
-            resident,
+            resident: resident.min(device.most_blocks()),
             most_parts,
             work: device.zeros(most.work().ok_or_else(too_large)?)?,
             spread: device.zeros(pairs)?,
@@ -222,6 +222,7 @@ impl Solver {
             n: n as u64,
             m: m as u64,
             tolerance: self.tolerance,
+            patience: patience(self.most_parts, size),
             d: d as u32,
             pairs: pairs as u32,
             selves: selves as u32,
@@ -263,6 +264,7 @@ impl Solver {
             marks: write(marks),
             potentials: write(potentials),
             means: write(means),
+            stall: device.stall.argument(),
         };
         device.launch(grid.shared(SHARED).cooperative(), &args)?;
         if let Some(gradient) = gradient {

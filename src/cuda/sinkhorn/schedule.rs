@@ -38,6 +38,15 @@ fn parts(n: usize, most: u32) -> u32 {
     tiles.div_ceil(tiles.div_ceil(most as usize)) as u32
 }
 
+/// Nanoseconds for which a block may wait for others: two seconds, and several times as long as a part of the rows takes on a
+/// slow GPU, for others can have a part more.
+pub(super) fn patience(most_parts: u32, size: Size) -> u64 {
+    let Size { n, m, d, .. } = size;
+    let longest = n.max(m) as u64;
+    let rows = longest.div_ceil(u64::from(parts(n.max(m), most_parts)));
+    2_000_000_000 + rows * longest * (2 + d as u64 / 4)
+}
+
 /// The smallest number of blocks that process the parts in the same number of rounds: a barrier of fewer blocks is faster.
 fn balanced(blocks: u32, parts: u32) -> u32 {
     let blocks = blocks.clamp(1, parts);
@@ -104,6 +113,14 @@ mod tests {
                 assert_eq!((d.cross_groups, d.cross_blocks), (1, parts(n, most)), "{n} points: {d:?}");
             }
         }
+    }
+
+    #[test]
+    fn large_problems_have_more_time() {
+        let of = |n, d| patience(231, Size { pairs: 1, n, m: n, d });
+        assert!(of(1024, 3) < 2_100_000_000);
+        // A part of a million points: 4329 rows, some 4 ns an entry in 10 dimensions at the most.
+        assert!(of(1_000_000, 10) > 17_000_000_000);
     }
 
     #[test]

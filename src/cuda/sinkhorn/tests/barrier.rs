@@ -3,6 +3,7 @@
 use super::hard::{normals, solve};
 use super::*;
 use std::collections::HashSet;
+use wgpca_emulator::Fault;
 
 /// Solves on one block, which never waits, and on several blocks, some of which sometimes reach the barrier late: the results
 /// have the same bits. Some steps are cut back, which the blocks learn from the flag.
@@ -30,6 +31,33 @@ fn late_blocks_learn_of_a_step_that_went_too_far() {
     kept[45] = -300.0;
     let many = Sinkhorn { max_iterations: 60, ..settings(0.1, 1e-3) };
     the_same_whoever_is_late((&x, &y), &many, Some(&kept));
+}
+
+/// A block that never arrives ends the launch; the error names the block that waited for it, and the process goes on.
+#[test]
+fn a_block_that_never_arrives_is_named() {
+    let emulator = session(Order::Forward);
+    let device = CudaDevice::open(0).unwrap().limit_blocks(4);
+    let size = Size { pairs: 1, n: 30, m: 30, d: 1 };
+    let mut solver = Solver::new(&device, size, &settings(0.1, 1e-3)).unwrap();
+    let (x, epsilon) = (device.upload(&normals(1, 30, &[0.0], &[1.0])).unwrap(), device.upload(&[0.1]).unwrap());
+    let mut gradient = device.zeros::<f32>(30).unwrap();
+    let (x, epsilon) = (x.as_view(), epsilon.as_view());
+    let clouds = Clouds { size, x: &x, y: &x, weights: None, epsilon: &epsilon };
+    // Blocks 0 and 1 have (x, y).
+    emulator.inject(Fault::Absent(1));
+    let solved = solver.gradient(clouds, Start::Anneal, &mut gradient.as_view_mut());
+    let text = solved.and_then(|()| solver.found()).unwrap_err().to_string();
+    let named = "block 0 of group 0 waited too long for other blocks, in iteration 0: 1 arrivals of 2;";
+    assert!(text.contains(named), "{text}");
+    assert!(text.contains("a kernel failed") && text.contains("LAUNCH_FAILED") && !text.contains('\n'), "{text}");
+    drop((solver, gradient, device));
+    emulator.reset();
+    // Another device, opened later, has no report.
+    assert_eq!(
+        solve((&[0.0, 1.0], &[0.5, 2.0], 1), &settings(0.1, 1e-3), None, 2).found.report.status,
+        Status::Converged
+    );
 }
 
 /// A block at two barriers, the second of which reads the flag. Between its arrival and its read of the counter, other blocks can

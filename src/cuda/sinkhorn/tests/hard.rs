@@ -9,7 +9,7 @@ use rand_distr::Normal;
 /// The results of solving one pair of uniform clouds.
 #[derive(Debug, PartialEq)]
 pub(super) struct Solved {
-    found: Found,
+    pub(super) found: Found,
     /// Status of (x, y) as the kernel reports it.
     status: u32,
     gradient: Vec<f32>,

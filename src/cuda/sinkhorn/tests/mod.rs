@@ -188,7 +188,11 @@ fn problems_of_a_launch_do_not_touch_each_other() {
     for (resident, order) in [(2, Order::Reverse), (3, Order::Random(5)), (11, Order::Forward)] {
         emulator.order(order);
         assert_eq!(together(&device, &pairs, &settings, Some(resident)), all, "{resident} blocks");
+        let limited = together(&device.limit_blocks(resident), &pairs, &settings, None);
+        assert_eq!(limited, all, "at most {resident} blocks");
     }
+    let solver = Solver::new(&device.limit_blocks(3), Size { pairs: 1, n: 9, m: 9, d: 1 }, &settings).unwrap();
+    assert_eq!(solver.resident, 3);
     for (k, pair) in pairs.iter().enumerate() {
         let one = together(&device, std::slice::from_ref(pair), &settings, None);
         assert_eq!(one.0, all.0[k * 60..(k + 1) * 60]);
