@@ -1,23 +1,32 @@
 // The driver, its only device and the only context.
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "driver.h"
 
 namespace driver {
 
 Driver& driver() {
-    static Driver* one = new Driver;  // never destroyed: buffers can outlive main
+    // Never destroyed: buffers can outlive main. Not on the heap: a race detector would see that one thread has allocated it and
+    // another uses it, and not that Rust has ordered them.
+    alignas(Driver) static unsigned char place[sizeof(Driver)];
+    static Driver* one = new (place) Driver;
     return *one;
 }
 
 static int context;  // its address is the handle
 static thread_local void* current = nullptr;
 
+int in_context() {
+    const Driver& d = driver();
+    if (!d.initialized) return NotInitialized;
+    return current && d.contexts ? Success : InvalidContext;
+}
+
 int ready() {
     Driver& d = driver();
-    if (!d.initialized) return NotInitialized;
-    if (!current || !d.contexts) return InvalidContext;
+    if (const int code = in_context()) return code;
     if (d.faults.calls == 0 && !d.failed) {
         d.failed = Unknown;
         d.failure = "unknown error";

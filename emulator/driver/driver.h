@@ -73,12 +73,16 @@ struct Driver {
 };
 Driver& driver();
 
-// For calls that need the context: the result with which the call must end, including failed kernels and lost devices.
+// Whether the calling thread has the context. For calls that need nothing else, such as those that free something: they work
+// after a failed kernel too, so that the emulator's tests can continue.
+int in_context();
+// For other calls that need the context: the result with which the call must end, including failed kernels and lost devices.
 int ready();
 // For calls that are forbidden in a capture: invalidates a capture that is in progress on this thread.
 int outside_capture();
-// Both checks.
+// Both checks, and the same after failed kernels.
 int ready_outside_capture();
+int in_context_outside_capture();
 #define READY(check)                                    \
     std::lock_guard lock(driver::driver().mutex);       \
     if (const int code = driver::check) return code

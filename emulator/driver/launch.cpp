@@ -105,7 +105,10 @@ ENTRY cuModuleLoadDataEx(void** handle, const void* image, unsigned count, const
     return code;
 }
 
-ENTRY cuModuleUnload(void*) { return Success; }
+ENTRY cuModuleUnload(void*) {
+    READY(in_context());
+    return Success;
+}
 
 ENTRY cuModuleGetFunction(const Kernel** handle, void*, const char* name) {
     READY(ready());

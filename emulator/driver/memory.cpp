@@ -99,14 +99,13 @@ ENTRY cuMemAllocAsync(uint64_t* place, size_t bytes, Stream*) {
     return allocate(place, bytes);
 }
 
-// Memory is freed even after a failed kernel, so that the emulator's tests can continue.
 ENTRY cuMemFree_v2(uint64_t place) {
-    READY(outside_capture());
+    READY(in_context_outside_capture());
     return release(place, true);
 }
 
 ENTRY cuMemFreeAsync(uint64_t place, Stream*) {
-    READY(outside_capture());
+    READY(in_context_outside_capture());
     return release(place, true);
 }
 

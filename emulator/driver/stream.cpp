@@ -36,6 +36,11 @@ int ready_outside_capture() {
     return code ? code : outside_capture();
 }
 
+int in_context_outside_capture() {
+    const int code = in_context();
+    return code ? code : outside_capture();
+}
+
 }  // namespace driver
 
 using namespace driver;
@@ -47,6 +52,7 @@ ENTRY cuStreamCreate(Stream** stream, unsigned) {
 }
 
 ENTRY cuStreamDestroy_v2(Stream* stream) {
+    READY(in_context());
     if (capturing == stream) capturing = nullptr;
     delete stream;
     return Success;
@@ -74,7 +80,7 @@ ENTRY cuStreamBeginCapture_v2(Stream* stream, int) {
 }
 
 ENTRY cuStreamEndCapture(Stream* stream, Work** graph) {
-    std::lock_guard lock(driver::driver().mutex);
+    READY(in_context());
     *graph = nullptr;
     if (!stream || !stream->captured) return CaptureUnmatched;
     if (capturing != stream) return CaptureWrongThread;
@@ -87,7 +93,7 @@ ENTRY cuStreamEndCapture(Stream* stream, Work** graph) {
 
 // 0: no capture, 1: in progress, 2: invalidated.
 ENTRY cuStreamIsCapturing(Stream* stream, int* status) {
-    std::lock_guard lock(driver::driver().mutex);
+    READY(in_context());
     *status = !stream || !stream->captured ? 0 : stream->spoilt ? 2 : 1;
     return Success;
 }
@@ -139,6 +145,7 @@ ENTRY cuEventCreate(timespec** event, unsigned) {
 }
 
 ENTRY cuEventDestroy_v2(timespec* event) {
+    READY(in_context());
     delete event;
     return Success;
 }

@@ -38,6 +38,7 @@ void GridBarrier::gone() {
 }
 
 Runner::~Runner() {
+    abandon();
     if (stacks_) munmap(stacks_, stacks_bytes_);
 }
 
@@ -50,7 +51,9 @@ void Runner::begin(const Launch& launch, const Settings& settings, GridBarrier* 
     order_ = settings.order;
     random_ = (settings.seed * 2654435761u + 12345u + number * 7919u) | 1u;
     const unsigned count = launch.block.x * launch.block.y * launch.block.z;
+    for (unsigned i = count; i < threads_.size(); ++i) end_race(threads_[i].fiber, end_);
     threads_.resize(count);
+    grids_passed_ = 0;
     warps_.resize((count + 31) / 32);
     // Allocated with the exact size, so that a sanitizer detects accesses beyond it.
     shared_.reset(new unsigned char[std::max<size_t>(launch.shared, 1)]);
@@ -68,6 +71,8 @@ void Runner::begin(const Launch& launch, const Settings& settings, GridBarrier* 
 std::string Runner::run(unsigned block) {
     start(block);
     schedule();
+    if (!error_.empty()) abandon();
+    end_.acquire();
     if (error_.empty()) {
         for (const Thread& t : threads_) {
             if (!intact(t.fiber)) error_ = "a thread used more stack than the emulator has";
@@ -97,11 +102,23 @@ void Runner::start(unsigned block) {
         t.turn = 0;
         t.state = State::Ready;
         t.warp = &warps_[i / 32];
+        if (race::detected) {
+            char name[80];
+            const dim3& b = here.block_index;
+            snprintf(name, sizeof name, "block %u,%u,%u, thread %u", b.x, b.y, b.z, i);
+            begin_race(t.fiber, name);
+        }
     }
+    begin_.release();
     alive_ = static_cast<unsigned>(threads_.size());
     at_block_ = at_grid_ = 0;
     error_.clear();
     if (order_ == Order::Random) shuffle();
+}
+
+// For fibers that will not be entered again: the sanitizer's threads have calls that did not return.
+void Runner::abandon() {
+    for (Thread& t : threads_) end_race(t.fiber, end_);
 }
 
 // Warps take turns. A warp runs until all its lanes wait for a barrier beyond the warp; in random order, for a random number of
@@ -157,11 +174,18 @@ void Runner::release_block() {
         if (t.state == State::AtBlock) t.state = State::Ready;
     }
     at_block_ = 0;
+    ++gates_.passed;
 }
 
 void Runner::at_block() {
-    if (++at_block_ == alive_) return release_block();
-    wait(State::AtBlock);
+    race::Gate& gate = gates_.now();
+    gate.release();
+    if (++at_block_ == alive_) {
+        release_block();
+    } else {
+        wait(State::AtBlock);
+    }
+    gate.acquire();
 }
 
 void Runner::at_warp(unsigned mask, Collective collective) {
@@ -174,7 +198,14 @@ void Runner::at_warp(unsigned mask, Collective collective) {
         fail("warp collectives with different masks met");
     }
     w->arrived |= 1u << t->lane;
-    if (w->arrived != w->wanted) return wait(State::AtWarp);
+    race::Gate& gate = w->gates.now();
+    const bool orders = collective == Collective::Sync;
+    if (orders) gate.release();
+    if (w->arrived != w->wanted) {
+        wait(State::AtWarp);
+        if (orders) gate.acquire();
+        return;
+    }
     Thread* lanes = t - t->lane;
     for (unsigned lane = 0; lane < 32; ++lane) {
         if (!((mask >> lane) & 1)) continue;
@@ -182,14 +213,20 @@ void Runner::at_warp(unsigned mask, Collective collective) {
         if (lanes[lane].state == State::AtWarp) lanes[lane].state = State::Ready;
     }
     w->arrived = 0;
+    if (!orders) return;
+    ++w->gates.passed;
+    gate.acquire();
 }
 
 void Runner::at_grid(unsigned blocks) {
     if (!launch_->cooperative) fail("grid_sync in a launch that is not cooperative");
     const dim3& grid = launch_->grid;
     if (blocks != grid.x * grid.y * grid.z) fail("grid_sync with a number of blocks that is not the grid's");
+    race::Gate& gate = barrier_->gate(grids_passed_);
+    gate.release();
     ++at_grid_;
     wait(State::AtGrid);
+    gate.acquire();
 }
 
 void Runner::release_grid() {
@@ -198,6 +235,7 @@ void Runner::release_grid() {
         return;
     }
     at_grid_ = 0;
+    ++grids_passed_;
     for (Thread& t : threads_) {
         if (t.state == State::AtGrid) t.state = State::Ready;
     }
@@ -278,7 +316,9 @@ extern "C" void emulator_fiber_main() {
     using namespace emulator;
     arrived();
     const Launch& launch = here.runner->launch();
+    here.runner->begun();
     launch.kernel->call(launch.argument);
+    here.runner->ended();
     here.thread->state = State::Done;
     leave(here.thread->fiber, true);
 }

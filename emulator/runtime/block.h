@@ -10,6 +10,7 @@
 
 #include "fiber.h"
 #include "kernel.h"
+#include "race.h"
 
 namespace emulator {
 
@@ -37,6 +38,7 @@ enum class State : unsigned char { Ready, AtBlock, AtWarp, AtGrid, Done };
 struct Warp {
     unsigned arrived, wanted;
     uint64_t values[2][32];
+    race::Gates gates;  // of __syncwarp; the other collectives order no memory
 };
 
 struct Thread {
@@ -58,8 +60,10 @@ class GridBarrier {
     // To be called when a block has ended.
     void gone();
     unsigned waiting() const { return waiting_; }
+    race::Gate& gate(unsigned passed) { return gate_[passed & 1]; }
 
   private:
+    race::Gate gate_[2];
     std::mutex mutex_;
     std::condition_variable open_;
     unsigned blocks_, waiting_ = 0, gone_ = 0;
@@ -78,6 +82,8 @@ class Runner {
     std::string run(unsigned block);
 
     // Called by the running CUDA thread.
+    void begun() { begin_.acquire(); }
+    void ended() { end_.release(); }
     void at_block();
     void at_warp(unsigned mask, Collective collective);
     void at_grid(unsigned blocks);
@@ -94,6 +100,7 @@ class Runner {
     void release_block();
     void release_grid();
     void stuck();
+    void abandon();
     void wait(State state);
     unsigned random();
     void shuffle();
@@ -109,7 +116,9 @@ class Runner {
     std::unique_ptr<unsigned char[]> shared_;
     unsigned char* stacks_ = nullptr;
     size_t stacks_bytes_ = 0;
-    unsigned alive_ = 0, at_block_ = 0, at_grid_ = 0;
+    unsigned alive_ = 0, at_block_ = 0, at_grid_ = 0, grids_passed_ = 0;
+    race::Gate begin_, end_;
+    race::Gates gates_{};
     uint32_t random_ = 1;
     std::string error_;
 };

@@ -1,6 +1,6 @@
 // Kernels with errors, and kernels that show how threads and blocks run, for the tests of the emulator.
 #define KERNELS_FOR_TESTS true
-#include "cuda_on_cpu.h"
+#include "group.cuh"
 
 struct FaultyDeadlockArgs {
     float* out;
@@ -85,6 +85,103 @@ KERNEL faulty_read(FaultyReadArgs args) {
     args.out[threadIdx.x] = room[threadIdx.x];
 }
 REGISTER(faulty_read)
+
+struct FaultyRacesArgs {
+    unsigned *counter, *numbers;
+    unsigned kind;
+};
+LAYOUT(FaultyRacesArgs, counter, numbers, kind)
+
+// A race each, which only a race detector detects: the emulator's threads take turns.
+// Shared memory without a barrier.
+static __noinline__ void race_shared(unsigned* numbers) {
+    DYN_SHARED(unsigned, room);
+    room[threadIdx.x] = threadIdx.x;
+    numbers[threadIdx.x] = room[threadIdx.x ^ 32];
+}
+// A warp collective meets, but orders no memory.
+static __noinline__ void race_shuffle(unsigned* numbers) {
+    numbers[threadIdx.x] = __shfl_xor_sync(0xffffffffu, threadIdx.x, 1);
+    numbers[64 + threadIdx.x] = __any_sync(0xffffffffu, numbers[threadIdx.x ^ 1] > 0);
+}
+// __syncwarp orders the lanes of a warp only.
+static __noinline__ void race_warps(unsigned* numbers) {
+    numbers[threadIdx.x] = 1;
+    __syncwarp();
+    numbers[64 + threadIdx.x] = numbers[threadIdx.x ^ 32];
+}
+// Barriers of blocks order the threads of one block only.
+static __noinline__ void race_blocks(unsigned* numbers) {
+    __syncthreads();
+    if (threadIdx.x == 0) numbers[0] = blockIdx.x;
+    __syncthreads();
+}
+// Several threads write the same number.
+static __noinline__ void race_same(unsigned* numbers) {
+    if (blockIdx.x == 0) numbers[0] = 1;
+}
+// An atomic operation that is no release publishes nothing.
+static __noinline__ void race_relaxed(unsigned* counter, unsigned* numbers) {
+    if (threadIdx.x != 0) return;
+    numbers[blockIdx.x] = 1;
+    atomicAdd(counter, 1u);
+    while (atomicAdd(counter, 0u) % gridDim.x) sched_yield();
+    numbers[64 + blockIdx.x] = numbers[(blockIdx.x + 1) % gridDim.x];
+}
+
+// Cooperative, 64 threads and 256 bytes of shared memory a block, 128 numbers.
+KERNEL faulty_races(FaultyRacesArgs args) {
+    switch (args.kind) {
+        case 0: return race_shared(args.numbers);
+        case 1: return race_shuffle(args.numbers);
+        case 2: return race_warps(args.numbers);
+        case 3: return race_blocks(args.numbers);
+        case 4: return race_same(args.numbers);
+        default: return race_relaxed(args.counter, args.numbers);
+    }
+}
+REGISTER(faulty_races)
+
+struct NoRacesArgs {
+    unsigned* counter;
+    uint64_t* arrivals;
+    unsigned* numbers;
+};
+LAYOUT(NoRacesArgs, counter, arrivals, numbers)
+
+struct NoRacesShared {
+    unsigned room[64];
+    Group group;
+};
+
+// Everything that orders memory, without a race. Cooperative, 64 threads and 512 bytes of shared memory a block.
+KERNEL no_races(NoRacesArgs args) {
+    DYN_SHARED(NoRacesShared, memory);
+    auto& [room, group] = *memory;
+    const unsigned t = threadIdx.x, block = blockIdx.x, next = (block + 1) % gridDim.x;
+    if (t == 0) group_begin(group, args.arrivals, 0, block, gridDim.x, nullptr, ~0ull);
+    unsigned sum = 0;
+    for (unsigned round = 0; round < 5; ++round) {
+        room[t] = round + t;
+        __syncwarp();
+        sum += room[t ^ 1];
+        __syncwarp();
+        room[t] = sum;
+        __syncthreads();
+        sum += room[t ^ 32];
+        __syncthreads();
+        args.numbers[64 * block + t] = sum;
+        grid_sync(args.counter, gridDim.x);
+        sum += args.numbers[64 * next + (t ^ 3)];
+        group_sync(group);
+        args.numbers[64 * block + t] = sum;
+        group_sync(group);
+        sum += args.numbers[64 * next + (t ^ 5)];
+        grid_sync(args.counter, gridDim.x);
+    }
+    args.numbers[64 * block + t] = sum;
+}
+REGISTER(no_races)
 
 struct TurnsArgs {
     unsigned *counter, *out;

@@ -104,6 +104,10 @@ namespace emulator {
 
 static constexpr uint64_t canary = 0x5afe57ac5afe57acull;
 static thread_local void* scheduler;
+#if defined(EMULATOR_RACE)
+static thread_local void* scheduler_race;
+static constexpr unsigned no_order = 1;  // __tsan_switch_to_fiber_no_sync
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 static thread_local const void* scheduler_stack;
 static thread_local size_t scheduler_stack_bytes;
@@ -127,7 +131,8 @@ void prepare(Fiber& fiber, unsigned char* stack) {
     for (int word = 0; word < frame_words; ++word) frame[word] = nullptr;
     static_assert(return_word < frame_words && saved_words <= frame_words);
     frame[return_word] = reinterpret_cast<void*>(emulator_trampoline);
-    fiber = {frame, stack};
+    fiber.stack_pointer = frame;
+    fiber.stack = stack;
 }
 
 bool intact(const Fiber& fiber) { return memcmp(fiber.stack, &canary, sizeof canary) == 0; }
@@ -138,6 +143,10 @@ void enter(Fiber& fiber) {
     __sanitizer_start_switch_fiber(&fake, fiber.stack, stack_bytes);
     emulator_switch(&scheduler, fiber.stack_pointer);
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#elif defined(EMULATOR_RACE)
+    scheduler_race = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(fiber.race, no_order);
+    emulator_switch(&scheduler, fiber.stack_pointer);
 #else
     emulator_switch(&scheduler, fiber.stack_pointer);
 #endif
@@ -151,9 +160,31 @@ void leave(Fiber& fiber, bool last) {
     __sanitizer_finish_switch_fiber(fake, &scheduler_stack, &scheduler_stack_bytes);
 #else
     (void)last;
+#if defined(EMULATOR_RACE)
+    __tsan_switch_to_fiber(scheduler_race, no_order);
+#endif
     emulator_switch(&fiber.stack_pointer, scheduler);
 #endif
 }
+
+#if defined(EMULATOR_RACE)
+void begin_race(Fiber& fiber, const char* name) {
+    if (!fiber.race) fiber.race = __tsan_create_fiber(0);
+    __tsan_set_fiber_name(fiber.race, name);
+}
+void end_race(Fiber& fiber, race::Gate& gate) {
+    if (!fiber.race) return;
+    void* const here = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(fiber.race, no_order);
+    gate.release();
+    __tsan_switch_to_fiber(here, no_order);
+    __tsan_destroy_fiber(fiber.race);
+    fiber.race = nullptr;
+}
+#else
+void begin_race(Fiber&, const char*) {}
+void end_race(Fiber&, race::Gate&) {}
+#endif
 
 // A new fiber tells the sanitizer that the switch is complete.
 void arrived() {

@@ -2,11 +2,65 @@
 
 use super::device::CudaDevice;
 use crate::error::{Error, Result};
+use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult};
-use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError, ValidAsZeroBits};
+use cudarc::driver::{
+    CudaSlice, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, DriverError, SyncOnDrop, ValidAsZeroBits,
+    result,
+};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
-/// Numbers in device memory. Dropping a buffer frees it after the operations enqueued so far.
-pub(crate) type Buffer<T> = CudaSlice<T>;
+/// Numbers in device memory. Dropping a buffer frees it after the operations enqueued so far; any thread can drop it.
+#[derive(Debug)]
+pub(crate) struct Buffer<T>(CudaSlice<T>);
+
+/// Memory is freed by a thread that has the context, and a `CudaSlice` does not see to that. An error is not reported here:
+/// without a context, freeing the memory fails right after this.
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        let context = self.0.context().cu_ctx();
+        // Not `bind_to_thread`, which takes an error that an earlier drop left for the next wait, and then binds nothing.
+        if !matches!(result::ctx::get_current(), Ok(Some(current)) if current == context) {
+            // SAFETY: the buffer's stream holds the context, so it is valid.
+            let _ = unsafe { result::ctx::set_current(context) };
+        }
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = CudaSlice<T>;
+    fn deref(&self) -> &CudaSlice<T> {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut CudaSlice<T> {
+        &mut self.0
+    }
+}
+
+impl<T> DeviceSlice<T> for Buffer<T> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn stream(&self) -> &Arc<CudaStream> {
+        self.0.stream()
+    }
+}
+
+impl<T> DevicePtr<T> for Buffer<T> {
+    fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
+        self.0.device_ptr(stream)
+    }
+}
+
+impl<T> DevicePtrMut<T> for Buffer<T> {
+    fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
+        self.0.device_ptr_mut(stream)
+    }
+}
 
 /// A type of numbers that a buffer can hold.
 pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + Copy + Default {}
@@ -22,7 +76,7 @@ impl CudaDevice {
         let n = n.max(1);
         let fits = n.checked_mul(size_of::<T>()).is_some();
         let made = if fits { self.stream.alloc_zeros(n) } else { Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) };
-        made.map_err(|e| self.refused_memory(n as u128 * size_of::<T>() as u128, e))
+        made.map(Buffer).map_err(|e| self.refused_memory(n as u128 * size_of::<T>() as u128, e))
     }
 
     /// A buffer with these numbers (one zero if there are none).

@@ -25,6 +25,16 @@ kernel_args! {
     struct FaultyReadArgs<'a> for "faulty_read" {
         out: DevicePtrMut<'a, f32>,
     }
+    struct FaultyRacesArgs<'a> for "faulty_races" {
+        counter: DevicePtrMut<'a, u32>,
+        numbers: DevicePtrMut<'a, u32>,
+        kind: u32,
+    }
+    struct NoRacesArgs<'a> for "no_races" {
+        counter: DevicePtrMut<'a, u32>,
+        arrivals: DevicePtrMut<'a, u64>,
+        numbers: DevicePtrMut<'a, u32>,
+    }
     struct TurnsArgs<'a> for "turns" {
         counter: DevicePtrMut<'a, u32>,
         out: DevicePtrMut<'a, u32>,

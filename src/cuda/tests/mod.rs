@@ -9,8 +9,8 @@ use super::launch::Grid;
 use crate::error::Result;
 use crate::ot::{Points, Sinkhorn, divergence};
 use faulty::{
-    FaultyDeadlockArgs, FaultyDivergenceArgs, FaultyGridArgs, FaultyPeekArgs, FaultyReadArgs, FaultyWriteArgs,
-    RoundsArgs, TurnsArgs,
+    FaultyDeadlockArgs, FaultyDivergenceArgs, FaultyGridArgs, FaultyPeekArgs, FaultyRacesArgs, FaultyReadArgs,
+    FaultyWriteArgs, NoRacesArgs, RoundsArgs, TurnsArgs,
 };
 use wgpca_emulator::{Counts, Fault, Order, session};
 
@@ -75,6 +75,30 @@ fn a_kernel_is_found_from_any_thread() {
     let device = CudaDevice::open(0).unwrap();
     let found = std::thread::scope(|s| s.spawn(|| device.kernel("turns").map(|_| ())).join()).unwrap();
     found.unwrap();
+}
+
+/// A fit can end on a worker thread that never used the device.
+#[test]
+fn memory_is_freed_by_any_thread() {
+    let emulator = session(Order::Forward);
+    let device = CudaDevice::open(0).unwrap();
+    emulator.inject(Fault::OutOfMemory(4000));
+    for k in 0..3 {
+        let buffer = device.upload(&[k; 900]).unwrap();
+        std::thread::spawn(move || drop(buffer)).join().unwrap();
+        // No error is left for the next call.
+        device.synchronize().unwrap();
+    }
+    // The device itself, too, with everything that belongs to it.
+    let all = (device.with_stream().unwrap(), device.upload(&[1.0f32]).unwrap(), device);
+    std::thread::spawn(move || drop(all)).join().unwrap();
+    CudaDevice::open(0).unwrap().synchronize().unwrap();
+    // The driver refuses to free memory for a thread without a context.
+    let freed = std::thread::spawn(|| {
+        // SAFETY: the address belongs to no allocation, which the emulator notices.
+        unsafe { cudarc::driver::result::free_async(0, std::ptr::null_mut()) }
+    });
+    assert_eq!(freed.join().unwrap().unwrap_err().0, cudarc::driver::sys::CUresult::CUDA_ERROR_INVALID_CONTEXT);
 }
 
 #[test]
@@ -220,6 +244,50 @@ fn a_sanitizer_stops_this() {
     let (input, mut out) = (device.zeros::<f32>(63).unwrap(), device.zeros::<f32>(1).unwrap());
     device.launch(Grid::new(1, 1), &FaultyPeekArgs { input: read(&input), out: write(&mut out), n: 63 }).unwrap();
     device.synchronize().unwrap();
+}
+
+/// For a run under ThreadSanitizer, which must name each of the functions; `.ci/run` checks that.
+#[test]
+#[ignore = "has races"]
+fn a_race_detector_names_these() {
+    let emulator = session(Order::Forward);
+    let device = CudaDevice::open(0).unwrap();
+    let (mut counter, mut numbers) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u32>(128).unwrap());
+    for kind in 0..6 {
+        emulator.order([Order::Forward, Order::Reverse, Order::Random(3)][kind as usize % 3]);
+        let args = FaultyRacesArgs { counter: write(&mut counter), numbers: write(&mut numbers), kind };
+        device.launch(Grid::new(4, 64).shared(256).cooperative(), &args).unwrap();
+        device.synchronize().unwrap();
+    }
+}
+
+/// Barriers work as on a GPU, and a race detector takes them as an order.
+#[test]
+fn barriers_order_memory() {
+    const BLOCKS: usize = 5;
+    let mut sums = [[0u32; 64]; BLOCKS];
+    for round in 0..5 {
+        let each = |sums: &mut [[u32; 64]; BLOCKS], more: &dyn Fn(usize, usize) -> u32| {
+            (0..BLOCKS).for_each(|b| (0..64).for_each(|t| sums[b][t] += more(b, t)));
+        };
+        each(&mut sums, &|_, t| round + (t as u32 ^ 1));
+        let seen = sums;
+        each(&mut sums, &|b, t| seen[b][t ^ 32]);
+        for of in [3, 5] {
+            let seen = sums;
+            each(&mut sums, &|b, t| seen[(b + 1) % BLOCKS][t ^ of]);
+        }
+    }
+    for order in [Order::Forward, Order::Reverse, Order::Random(4)] {
+        let _emulator = session(order);
+        let device = CudaDevice::open(0).unwrap();
+        let (mut counter, mut arrivals) = (device.zeros::<u32>(1).unwrap(), device.zeros::<u64>(1).unwrap());
+        let mut numbers = device.zeros::<u32>(64 * BLOCKS).unwrap();
+        let args =
+            NoRacesArgs { counter: write(&mut counter), arrivals: write(&mut arrivals), numbers: write(&mut numbers) };
+        device.launch(Grid::new(BLOCKS as u32, 64).shared(512).cooperative(), &args).unwrap();
+        assert_eq!(device.download(&numbers).unwrap(), sums.as_flattened());
+    }
 }
 
 #[test]
