@@ -8,9 +8,9 @@ use crate::status::Status;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Projection {
-    /// The time nearest to the measure: an arc length in units of the data. For clouds in more than four dimensions it
-    /// minimises an unbiased estimate of the squared distance, because the minimum of S_ε of finite samples is biased
-    /// there (D11 h in `docs/derivations.md`).
+    /// The time nearest to the measure: an arc length in units of the data. For clouds in four or more dimensions, and
+    /// for fewer than 544 points in R³, it minimises an unbiased estimate of the squared distance, because the minimum
+    /// of S_ε of finite samples is biased there (D11 h in `docs/derivations.md`).
     pub time: f64,
     /// Standard error of the time due to the sampling of the points of the measure. None for a measure that is not a
     /// sample: a Gaussian, or a cloud with weights.

@@ -6,6 +6,7 @@ use super::checkpoint::{Counts, FinishedStart, FitProgress, Snapshot, Training};
 use super::component::Component;
 use super::data::dataset::Data;
 use super::data::reading::{self, Reading};
+use super::event::{Event, start_name};
 use super::finish::finish;
 use super::model::Model;
 use super::project::evaluate::Evaluator;
@@ -23,51 +24,6 @@ use crate::pool::Pool;
 use crate::simd::real::Real;
 use crate::status::Status;
 use std::borrow::Cow;
-
-/// The unit of work that [`Fit::advance`] has done.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Event {
-    /// A start of a component has been computed.
-    Started {
-        /// Component, from 1.
-        component: usize,
-        /// Name of the start: `tangent(1)`, `random`, …
-        start: String,
-        /// Squared singular values of tangent PCA, in squared units of the data; none for a random start.
-        spectrum: Option<Vec<f64>>,
-        /// Cost before the first step, in squared units of the data.
-        cost: f64,
-    },
-    /// One training step has been done, or several on a device.
-    Step {
-        /// Component, from 1.
-        component: usize,
-        /// Steps done, of `steps`.
-        step: usize,
-        /// Steps planned.
-        steps: usize,
-        /// Outcome of the step. For several steps, counts are summed, iterations and errors are the largest, and the
-        /// other numbers are those of the last step.
-        outcome: StepOutcome,
-    },
-    /// The cost has been evaluated on the fixed points.
-    Evaluated {
-        /// Component, from 1.
-        component: usize,
-        /// Steps done.
-        step: usize,
-        /// Cost of the present state, in squared units of the data.
-        cost: f64,
-        /// Lowest cost of this start so far, in squared units of the data.
-        best: f64,
-    },
-    /// A component is finished.
-    Finished {
-        /// Component, from 1.
-        component: usize,
-    },
-}
 
 /// A fit in progress.
 pub struct Fit<T: Real> {
@@ -89,14 +45,6 @@ pub struct Fit<T: Real> {
     stepper: Option<Box<dyn Trainer<T>>>,
     /// Outcomes of the last steps.
     seen: Vec<StepOutcome>,
-}
-
-/// Name of a start, as in [`Event::Started`].
-pub(crate) fn start_name(start: Start) -> String {
-    match start {
-        Start::Tangent(j) => format!("tangent({j})"),
-        Start::Random => "random".into(),
-    }
 }
 
 impl<T: Real> std::fmt::Debug for Fit<T> {

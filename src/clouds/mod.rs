@@ -25,6 +25,7 @@
 pub(crate) mod checkpoint;
 mod component;
 pub(crate) mod data;
+mod event;
 mod finish;
 mod fit;
 pub(crate) mod geodesic;
@@ -39,7 +40,8 @@ pub(crate) mod train;
 pub(crate) use checkpoint::{FinishedStart, FitProgress, Snapshot, Training};
 pub use component::{Component, Costs, Report};
 pub use data::frame::Frame;
-pub use fit::{Event, Fit, fit};
+pub use event::Event;
+pub use fit::{Fit, fit};
 pub use geodesic::networks::{Architecture, Geodesic};
 pub use model::Model;
 pub use projector::Projector;

@@ -123,6 +123,15 @@ pub(crate) fn bias_matters(d: usize) -> bool {
     d > MAX_BIASED_DIM
 }
 
+/// Largest ratio of the bias of a time, `N^(−2/d)`, to its error, `N^(−1/2)`, that is accepted.
+const MAX_TIME_BIAS: f64 = 0.35;
+
+/// Whether the time of a sample of n points in R^d is searched without the bias of S_ε. In R³ this holds for fewer than
+/// 544 points, in R⁴ and more dimensions for all samples, in R¹ and R² for none.
+pub(crate) fn time_bias_matters(d: usize, n: usize) -> bool {
+    d > 2 && (n as f64).powf(0.5 - 2.0 / d as f64) > MAX_TIME_BIAS
+}
+
 /// How the samples of a training step are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -2,6 +2,7 @@
 
 use super::canonical::{Summary, content_key};
 use super::frame::Frame;
+use crate::clouds::settings::{bias_matters, time_bias_matters};
 use crate::measure::Measure;
 use crate::ot::{Points, spatial_order};
 use crate::rng::Stream;
@@ -100,6 +101,11 @@ impl<T: Real> Source<T> {
             Weights::Given { weights, .. } => weights.clone(),
         };
         Points::from_parts(self.coords.clone(), weights, self.dim)
+    }
+
+    /// Whether the minimum of S_ε is a biased time of this measure.
+    pub fn time_bias_matters(&self) -> bool {
+        bias_matters(self.dim) || self.sample().is_some_and(|n| time_bias_matters(self.dim, n))
     }
 
     /// Sum of the weights of the first points, up to and including each.

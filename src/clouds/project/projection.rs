@@ -5,7 +5,6 @@ use super::target::ProjectionTarget;
 use super::time_search::{ProjectedTime, Search, coarse};
 use super::track::SampledCurve;
 use crate::clouds::geodesic::samples::{Samples, lattice};
-use crate::clouds::settings::bias_matters;
 use crate::error::Result;
 use crate::pool::map;
 use crate::rng::{Stream, StreamId};
@@ -33,9 +32,7 @@ impl<T: Real> Measures<'_, T> {
         let mut searches: Vec<_> = targets.iter().map(search).collect();
         self.solves.run_all(&mut searches, self.sinkhorn)?;
         let mut found: Vec<ProjectedTime> = searches.iter().map(Search::projection).collect();
-        if bias_matters(self.dim()) {
-            self.minimise_unbiased(targets, curve, &track, &mut found)?;
-        }
+        self.minimise_unbiased(targets, curve, &track, &mut found)?;
         Ok(found)
     }
 }

@@ -5,9 +5,9 @@ use super::measures::{Curve, Measures};
 use super::target::ProjectionTarget;
 use super::time_search::Descent;
 use super::track::SampledCurve;
+use crate::clouds::data::source::Source;
 use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::samples::{Samples, lattice};
-use crate::clouds::settings::bias_matters;
 use crate::error::Result;
 use crate::measure::shares;
 use crate::ot::{Points, Report};
@@ -50,7 +50,7 @@ impl<T: Real> Measures<'_, T> {
             let found = self.approach(&samples, &whole, targets.iter().map(|target| (target, time, 1)))?;
             time = curve.interval.clip(mean(&mut found.iter().map(|(time, _)| *time))).0;
         }
-        if bias_matters(self.dim()) {
+        if self.sources.iter().any(Source::time_bias_matters) {
             return self.unbiased_single(&targets, curve, &samples, time, times);
         }
         Ok(time)
@@ -63,7 +63,7 @@ impl<T: Real> Measures<'_, T> {
         let (points, steps) = HALF_SAMPLE_SEARCH;
         let x = lattice(self.seed, StreamId::TimeErrorReference, points, self.dim());
         let samples = Samples::new(curve.geodesic, &x);
-        let cut = |i: usize, source: &crate::clouds::data::source::Source<T>| {
+        let cut = |i: usize, source: &Source<T>| {
             let size = source.sample().filter(|_| times[i].is_finite()).map(|_| source.draw_size(points));
             let cut = |split| {
                 // The points are in spatial order. With the same halves of all measures their errors would be correlated,
@@ -77,17 +77,20 @@ impl<T: Real> Measures<'_, T> {
             if size.is_some() { (0..SPLITS).flat_map(cut).flatten().map(half).collect() } else { vec![] }
         };
         let halves: Vec<Vec<ProjectionTarget<T>>> = map(self.sources, cut);
-        let each = halves.iter().zip(times).flat_map(|(halves, &time)| halves.iter().map(move |half| (half, time)));
-        let found = if bias_matters(self.dim()) {
-            self.unbiased_approach(curve, &samples, &each.collect::<Vec<_>>(), steps)?
-        } else {
-            self.approach(&samples, curve.interval, each.map(|(half, time)| (half, time, steps)))?
-        };
-        let mut found = found.chunks_exact(2);
-        let error = |(source, halves): (&crate::clouds::data::source::Source<T>, &Vec<ProjectionTarget<T>>)| {
+        let (mut biased, mut unbiased) = (vec![], vec![]);
+        for ((source, halves), &time) in self.sources.iter().zip(&halves).zip(times) {
+            let of = if source.time_bias_matters() { &mut unbiased } else { &mut biased };
+            of.extend(halves.iter().map(|half| (half, time)));
+        }
+        let biased =
+            self.approach(&samples, curve.interval, biased.into_iter().map(|(half, time)| (half, time, steps)))?;
+        let unbiased = self.unbiased_approach(curve, &samples, &unbiased, steps)?;
+        let (mut biased, mut unbiased) = (biased.chunks_exact(2), unbiased.chunks_exact(2));
+        let error = |(source, halves): (&Source<T>, &Vec<ProjectionTarget<T>>)| {
             let n = source.sample().filter(|_| !halves.is_empty())? as f64;
             let share = 0.5 * halves[0].y.len() as f64 / n / f64::from(SPLITS);
-            let pairs = found.by_ref().take(SPLITS as usize);
+            let found = if source.time_bias_matters() { &mut unbiased } else { &mut biased };
+            let pairs = found.take(SPLITS as usize);
             let parts = pairs.map(|pair| (share * (pair[0].0 - pair[1].0).powi(2), pair[0].1.and(pair[1].1)));
             let (variance, report) = parts.reduce(|a, b| (a.0 + b.0, a.1.and(b.1)))?;
             Some(TimeError { variance, report })

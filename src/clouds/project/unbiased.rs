@@ -3,8 +3,8 @@
 //! `S_ε` of N points of a curve and N points of a measure is least, on average, for a curve that is narrower than the law
 //! of the measure: the points of the curve have no distance to themselves in `OT(X, X)`, but a mean distance of the order
 //! `N^(−1/d)` to points of the same law. The times that minimise it are biased by more than their standard error where
-//! `N^(−2/d)` exceeds `N^(−1/2)` (Fournier and Guillin, Probab. Theory Relat. Fields 162, 2015), hence for d > 4.
-//! There the times minimise
+//! `N^(−2/d)` exceeds `N^(−1/2)` (Fournier and Guillin, Probab. Theory Relat. Fields 162, 2015), hence for d > 4, and
+//! by a part of it for few points in R³. There the times minimise
 //!
 //! `U(t) = ½ [OT(X_t, Y) + OT(X'_t, Y')] − ½ OT(X_t, X'_t)`,
 //!
@@ -22,6 +22,7 @@ use super::target::ProjectionTarget;
 use super::time_search::{Descent, MAX_DISTANCE, ProjectedTime, Refinement, reach};
 use super::track::SampledCurve;
 use super::unbiased_slope::{MAX_NUMBERS_HELD, Reference, UnbiasedSlope, borrowed, pairs, slopes};
+use crate::clouds::data::source::Source;
 use crate::clouds::geodesic::interval::Interval;
 use crate::clouds::geodesic::samples::Samples;
 use crate::error::Result;
@@ -47,7 +48,12 @@ impl Root {
     pub fn new(time: f64, (low, high): (f64, f64)) -> Self {
         let sound = time.is_finite() && low.is_finite() && high.is_finite() && low < high;
         let search = sound.then(|| (Refinement::from_time((low, high), time), PRECISION * (high - low)));
-        Root { time, report: Report::NOTHING_SOLVED, search }
+        Root { search, ..Root::found(time) }
+    }
+
+    /// A time that stays.
+    pub fn found(time: f64) -> Self {
+        Root { time, report: Report::NOTHING_SOLVED, search: None }
     }
 
     pub fn is_open(&self) -> bool {
@@ -68,7 +74,8 @@ impl Root {
 }
 
 impl<T: Real> Measures<'_, T> {
-    /// Moves times that minimise S_ε, on the curve at all of its samples, to the minimum of U.
+    /// Moves times that minimise S_ε, on the curve at all of its samples, to the minimum of U, for measures whose times
+    /// are biased.
     pub fn minimise_unbiased(
         &mut self,
         targets: &[ProjectionTarget<T>],
@@ -78,19 +85,23 @@ impl<T: Real> Measures<'_, T> {
     ) -> Result<()> {
         let points = (self.points / 2).max(1);
         let reference = Reference::new(curve.geodesic, self.seed, StreamId::UnbiasedReference, points);
-        let bracket = |f: &ProjectedTime| {
+        let root = |(f, source): (&ProjectedTime, &Source<T>)| {
             let within = MAX_DISTANCE * f.value.sqrt() / track.speed();
-            (curve.interval.clip(f.time - within).0, curve.interval.clip(f.time + within).0)
+            let bracket = (curve.interval.clip(f.time - within).0, curve.interval.clip(f.time + within).0);
+            if source.time_bias_matters() { Root::new(f.time, bracket) } else { Root::found(f.time) }
         };
-        let mut roots: Vec<Root> = projections.iter().map(|f| Root::new(f.time, bracket(f))).collect();
+        let mut roots: Vec<Root> = projections.iter().zip(self.sources).map(root).collect();
+        if !roots.iter().any(Root::is_open) {
+            return Ok(());
+        }
         let lot = (MAX_NUMBERS_HELD / (2 * points * self.dim())).max(1);
         for (k, roots) in roots.chunks_mut(lot).enumerate() {
             let measures = &self.sources[k * lot..][..roots.len()];
             let (seed, epsilon) = (self.seed, self.epsilon);
             // The points are in spatial order: the same halves of all measures would have correlated errors.
-            let y = map(measures, |_, source| {
+            let y = map(measures, |i, source| {
                 let stream = Stream::at(seed, StreamId::UnbiasedMeasure { content: source.content });
-                pairs(source, stream, points, epsilon)
+                if roots[i].is_open() { pairs(source, stream, points, epsilon) } else { vec![] }
             });
             let measure = |i: usize| (borrowed(&y[i]), &*targets[k * lot + i].mean);
             self.secant_steps(roots, &reference, track, curve.interval, &measure, MAX_STEPS)?;
