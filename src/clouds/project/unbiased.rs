@@ -36,6 +36,9 @@ const MAX_STEPS: usize = 8;
 /// Precision of the time, as a share of the bracket.
 const PRECISION: f64 = 1e-3;
 
+/// The blocks of a measure, and its mean.
+type BlocksAndMean<'a, T> = (Vec<[&'a ProjectionTarget<T>; 2]>, &'a [f64]);
+
 /// A search for U' = 0.
 pub(crate) struct Root {
     pub time: f64,
@@ -120,14 +123,14 @@ impl<T: Real> Measures<'_, T> {
         Ok(())
     }
 
-    /// At most `steps` secant steps of each search. `measure` gives the blocks of a measure and its mean.
+    /// At most `steps` secant steps of each search.
     fn secant_steps<'a>(
         &mut self,
         roots: &mut [Root],
         reference: &Reference<T>,
         track: &SampledCurve<'_, T>,
         interval: &Interval,
-        measure: &dyn Fn(usize) -> (Vec<[&'a ProjectionTarget<T>; 2]>, &'a [f64]),
+        measure: &dyn Fn(usize) -> BlocksAndMean<'a, T>,
         steps: usize,
     ) -> Result<()> {
         for _ in 0..steps {
